@@ -153,7 +153,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   }
   if (FLAGS_print_ops.empty()) {
     const FeaturePreparation how{
-        .resume = FLAGS_resume, .output_dir = output_dir, .ranks = ranks, .terminal = leads ? stderr : nullptr};
+        .resume = resume, .output_dir = output_dir, .ranks = ranks, .terminal = leads ? stderr : nullptr};
     MR_TRY(PrepareFeatures(how, loaded.environment, stop, &config));
   }
   const Result<std::shared_ptr<const CompiledJob>> compiled =

@@ -30,11 +30,10 @@ struct StreamShare {
 /// others.
 ///
 /// Source i is stream first + i, or, with StreamShare::workers, source i of each stream in turn, whatever
-/// PassOptions::workers says. Files and
-/// positions of batches are those of the whole list; of rows in memory, the source of a position is the number of the
-/// stream. Each stream is a dataset of its own, with one reading thread. One that holds rows in memory shuffles them by
-/// itself, by a seed of its own; the StreamDataset is an InMemoryControl then. With StreamShare::shuffle BeginPass is a
-/// collective of the ranks.
+/// PassOptions::workers says. Files and positions of batches are those of the whole list; of rows in memory, the source
+/// of a position is the number of the stream. Each stream is a dataset of its own, with one reading thread. One that
+/// holds rows in memory shuffles them by itself, by a seed of its own; the StreamDataset is an InMemoryControl then.
+/// With StreamShare::shuffle BeginPass is a collective of the ranks.
 class StreamDataset : public Dataset, public BadLineCounts {
  public:
   /// Makes the dataset of a stream.

@@ -20,8 +20,8 @@ class RankRestarts;
 /// files, but for those of a rank's own rows, dump and bad lines.
 ///
 /// Made once a process, or once for each set of ranks that go on without lost ones (dist/rank_restarts.h). It outlives
-/// the jobs' sessions, and the communicator outlives it. What is a collective of the
-/// communicator is one here: every rank calls it, in the same order.
+/// the jobs' sessions, and the communicator outlives it. What is a collective of the communicator is one here: every
+/// rank calls it, in the same order.
 class RankGroup {
  public:
   /// `restarts`: of the job; null where lost ranks end it.

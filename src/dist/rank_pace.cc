@@ -206,6 +206,7 @@ Status RankPace::End() {
     end.number = clock.ended_pass = pass_;
     is_due = IsDue();
   }
+  // It waits for nothing, and says whether a rank is lost.
   if (!is_new) return calls_->communicator().WaitUntil([] { return true; });
   MR_TRY(TellOthers(end));
   if (is_due) events_.on_due();

@@ -46,15 +46,15 @@ Status SaveJobModel(const JobSession& session, const RunState& state, TableConte
   source.data_desc = &job.desc().data_desc();
   source.prediction = job.model().prediction;
   source.label = job.model().label;
-  for (const CompiledTask& task : job.model().tasks) {
-    if (job.model().tasks.size() < 2) break;
-    ModelTask saved;
-    saved.set_name(task.name);
-    saved.set_prediction(task.prediction);
-    saved.set_label(task.label);
-    if (!task.sample_weight.empty()) saved.set_sample_weight(task.sample_weight);
-    if (!task.mask.empty()) saved.set_mask(task.mask);
-    source.tasks.push_back(std::move(saved));
+  if (job.model().tasks.size() > 1) {
+    for (const CompiledTask& task : job.model().tasks) {
+      ModelTask& saved = source.tasks.emplace_back();
+      saved.set_name(task.name);
+      saved.set_prediction(task.prediction);
+      saved.set_label(task.label);
+      if (!task.sample_weight.empty()) saved.set_sample_weight(task.sample_weight);
+      if (!task.mask.empty()) saved.set_mask(task.mask);
+    }
   }
   source.pooled = PooledOf(job.desc().model());
   source.seed = job.desc().seed();

@@ -70,22 +70,6 @@ const GradientCase kCases[] = {
      {"y.w_0", "y.b_0"}},
 };
 
-// The gradient of a parameter as a dense array, whatever the variable holds.
-std::vector<float> DenseGradient(const Variable& variable, const Tensor& parameter) {
-  std::vector<float> dense(static_cast<size_t>(parameter.numel()), 0.0F);
-  if (variable.Is<Tensor>()) {
-    const float* values = variable.Get<Tensor>().data<float>();
-    dense.assign(values, values + parameter.numel());
-    return dense;
-  }
-  const auto& rows = variable.Get<SelectedRows>();
-  const auto width = static_cast<size_t>(parameter.dims()[1]);
-  for (size_t i = 0; i < rows.rows.size(); ++i) {
-    for (size_t j = 0; j < width; ++j) dense[rows.rows[i] * width + j] += rows.values.data<float>()[i * width + j];
-  }
-  return dense;
-}
-
 // The places worth looking at: the largest gradients, where rounding matters least.
 std::vector<size_t> Largest(const std::vector<float>& values, size_t count) {
   std::vector<size_t> places(values.size());
@@ -114,17 +98,9 @@ TEST_P(GradientTest, EqualsFiniteDifferences) {
   for (const char* name : c.parameters) {
     auto* parameter = run.root().Find(name)->GetMutable<Tensor>();
     run.Train(*batches[0]);
-    const std::vector<float> gradient = DenseGradient(*run.frame().Find(GradName(name)), *parameter);
+    const std::vector<float> gradient = run.Gradient(name);
     for (const size_t i : Largest(gradient, 6)) {
-      float& value = parameter->mutable_data<float>()[i];
-      const float start = value;
-      constexpr float kStep = 1e-2F;
-      value = start + kStep;
-      const double above = run.Train(*batches[0]);
-      value = start - kStep;
-      const double below = run.Train(*batches[0]);
-      value = start;
-      const double numeric = (above - below) / (2.0 * kStep);
+      const double numeric = run.NumericGradient(*batches[0], parameter->mutable_data<float>() + i);
       EXPECT_NEAR(gradient[i], numeric, 2e-3 * std::max(0.1, std::abs(numeric))) << name << "[" << i << "]";
     }
     EXPECT_GT(std::abs(gradient[Largest(gradient, 1)[0]]), 1e-4) << name << ": a gradient of zeros proves nothing";

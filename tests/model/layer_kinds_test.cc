@@ -58,24 +58,6 @@ ModelDesc ParseKinds(const std::string& layers) {
   return model;
 }
 
-std::vector<float> KindValues(const ModelRun& run, const std::string& name) {
-  const auto& tensor = run.frame().Find(name)->Get<Tensor>();
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
-}
-
-/// The gradient of a parameter, whatever holds it.
-std::vector<float> KindGradient(const ModelRun& run, const std::string& name, const Tensor& parameter) {
-  const Variable& variable = *run.frame().Find(GradName(name));
-  if (variable.Is<Tensor>()) return KindValues(run, GradName(name));
-  std::vector<float> dense(static_cast<size_t>(parameter.numel()), 0.0F);
-  const auto& rows = variable.Get<SelectedRows>();
-  const auto width = static_cast<size_t>(parameter.dims()[1]);
-  for (size_t i = 0; i < rows.rows.size(); ++i) {
-    for (size_t j = 0; j < width; ++j) dense[rows.rows[i] * width + j] += rows.values.data<float>()[i * width + j];
-  }
-  return dense;
-}
-
 struct KindCase {
   const char* name;
   const char* layers;  ///< the last one is called out
@@ -159,18 +141,11 @@ TEST_P(LayerKindTest, GradientsEqualFiniteDifferences) {
   for (const char* name : c.parameters) {
     auto* parameter = run.root().Find(name)->GetMutable<Tensor>();
     run.Train(*batches[0]);
-    const std::vector<float> gradient = KindGradient(run, name, *parameter);
+    const std::vector<float> gradient = run.Gradient(name);
     float largest = 0;
     for (size_t i = 0; i < gradient.size(); ++i) {
-      float& value = parameter->mutable_data<float>()[i];
-      const float start = value;
-      constexpr float kStep = 1e-2F;
-      value = start + kStep;
-      const double above = run.Train(*batches[0]);
-      value = start - kStep;
-      const double below = run.Train(*batches[0]);
-      value = start;
-      EXPECT_NEAR(gradient[i], (above - below) / (2.0 * kStep), 1e-3) << name << "[" << i << "]";
+      const double numeric = run.NumericGradient(*batches[0], parameter->mutable_data<float>() + i);
+      EXPECT_NEAR(gradient[i], numeric, 1e-3) << name << "[" << i << "]";
       largest = std::max(largest, std::abs(gradient[i]));
     }
     EXPECT_GT(largest, 1e-4) << name << ": a gradient of zeros proves nothing";
@@ -193,7 +168,7 @@ std::vector<float> OutOf(const std::string& layers, const std::vector<std::strin
   run.Train(*batches[0]);
   std::vector<float> all;
   for (const std::string& name : also) {
-    const std::vector<float> values = KindValues(run, name);
+    const std::vector<float> values = run.Values(name);
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;

@@ -38,4 +38,34 @@ float ModelRun::Train(const SlotBatch& batch) {
   return frame_->Find(model_.loss)->Get<Tensor>().data<float>()[0];
 }
 
+std::vector<float> ModelRun::Values(const std::string& name) const {
+  const auto& tensor = frame_->Find(name)->Get<Tensor>();
+  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
+}
+
+std::vector<float> ModelRun::Gradient(const std::string& parameter) const {
+  const std::string name = GradName(parameter);
+  const Variable& variable = *frame_->Find(name);
+  if (variable.Is<Tensor>()) return Values(name);
+  const auto& shape = root_.Find(parameter)->Get<Tensor>();
+  std::vector<float> dense(static_cast<size_t>(shape.numel()), 0.0F);
+  const auto& rows = variable.Get<SelectedRows>();
+  const auto width = static_cast<size_t>(shape.dims()[1]);
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    for (size_t j = 0; j < width; ++j) dense[rows.rows[i] * width + j] += rows.values.data<float>()[i * width + j];
+  }
+  return dense;
+}
+
+double ModelRun::NumericGradient(const SlotBatch& batch, float* value) {
+  constexpr float kStep = 1e-2F;
+  const float start = *value;
+  *value = start + kStep;
+  const double above = Train(batch);
+  *value = start - kStep;
+  const double below = Train(batch);
+  *value = start;
+  return (above - below) / (2.0 * kStep);
+}
+
 }  // namespace millrace

@@ -19,6 +19,13 @@ class ModelRun {
 
   /// Trains on the batch; returns its loss.
   float Train(const SlotBatch& batch);
+  /// A tensor of the last batch.
+  std::vector<float> Values(const std::string& name) const;
+  /// The gradient of a dense parameter that the last batch gave, whatever holds it. It must be fetched.
+  std::vector<float> Gradient(const std::string& parameter) const;
+  /// How the loss of a batch changes with `value`, of a parameter, by the difference of two losses. Parameters must
+  /// stay where they are: without optimizer (CompileOptions::skip_ops).
+  double NumericGradient(const SlotBatch& batch, float* value);
   const CompiledModel& model() const { return model_; }
   const Executable& executable() const { return *executable_; }
   Scope& root() { return root_; }

@@ -65,11 +65,6 @@ ModelDesc ParseTasks(const std::string& text) {
   return model;
 }
 
-std::vector<float> TaskValues(const ModelRun& run, const std::string& name) {
-  const auto& tensor = run.frame().Find(name)->Get<Tensor>();
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
-}
-
 double LogLossOf(double logit, double y) {
   const double p = 1 / (1 + std::exp(-logit));
   return -y * std::log(p) - (1 - y) * std::log(1 - p);
@@ -92,21 +87,21 @@ TEST_P(SeveralTasksTest, LossIsTheWeightedSumOfWeightedMeans) {
   ModelRun run(ParseTasks(std::string(kLogits) + kTwoLosses), schema_,
                Options({"a", "b", "loss.click", "loss.buy", "loss.click.weights", "loss.buy.weights"}));
   const double loss = static_cast<double>(run.Train(*batches_[0]));
-  const std::vector<float> a = TaskValues(run, "a");
-  const std::vector<float> b = TaskValues(run, "b");
+  const std::vector<float> a = run.Values("a");
+  const std::vector<float> b = run.Values("b");
   double click = 0;
   double buy = 0;
   for (int i = 0; i < kTaskRows; ++i) {
     const auto at = static_cast<size_t>(i);
     const double of_click = kClick[i] == 1 ? 3 : 1;
     const double of_buy = kKnown[i] == 0 ? 0 : kSeconds[i] * (0.5 + 1.5 * kBuy[i]);
-    EXPECT_FLOAT_EQ(TaskValues(run, "loss.click.weights")[at], static_cast<float>(of_click));
-    EXPECT_FLOAT_EQ(TaskValues(run, "loss.buy.weights")[at], static_cast<float>(of_buy));
+    EXPECT_FLOAT_EQ(run.Values("loss.click.weights")[at], static_cast<float>(of_click));
+    EXPECT_FLOAT_EQ(run.Values("loss.buy.weights")[at], static_cast<float>(of_buy));
     click += of_click * LogLossOf(a[at], kClick[i]) / kTaskRows;
     buy += of_buy == 0 ? 0 : of_buy * LogLossOf(b[at], kBuy[i]) / kTaskRows;
   }
-  EXPECT_NEAR(TaskValues(run, "loss.click")[0], click, 1e-6);
-  EXPECT_NEAR(TaskValues(run, "loss.buy")[0], buy, 1e-6);
+  EXPECT_NEAR(run.Values("loss.click")[0], click, 1e-6);
+  EXPECT_NEAR(run.Values("loss.buy")[0], buy, 1e-6);
   EXPECT_NEAR(loss, click + 0.5 * buy, 1e-6);
 }
 
@@ -122,17 +117,10 @@ TEST_P(SeveralTasksTest, GradientsEqualFiniteDifferences) {
   for (const char* name : parameters) {
     auto* parameter = run.root().Find(name)->GetMutable<Tensor>();
     run.Train(*batches_[0]);
-    const std::vector<float> gradient = TaskValues(run, GradName(name));
+    const std::vector<float> gradient = run.Gradient(name);
     for (size_t i = 0; i < gradient.size(); ++i) {
-      float& value = parameter->mutable_data<float>()[i];
-      const float start = value;
-      constexpr float kStep = 1e-2F;
-      value = start + kStep;
-      const double above = run.Train(*batches_[0]);
-      value = start - kStep;
-      const double below = run.Train(*batches_[0]);
-      value = start;
-      EXPECT_NEAR(gradient[i], (above - below) / (2.0 * kStep), 2e-3) << name << "[" << i << "]";
+      const double numeric = run.NumericGradient(*batches_[0], parameter->mutable_data<float>() + i);
+      EXPECT_NEAR(gradient[i], numeric, 2e-3) << name << "[" << i << "]";
     }
     EXPECT_GT(std::abs(*std::max_element(gradient.begin(), gradient.end(),
                                          [](float l, float r) { return std::abs(l) < std::abs(r); })),
