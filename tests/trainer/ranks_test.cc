@@ -1109,8 +1109,8 @@ TEST_F(RanksTest, DaysOfRanksShrinkAndSaveAsThoseOfOne) {
     if (ranks == 1) models = FolderContent(Folder(name) + "/models");
     EXPECT_EQ(FolderContent(Folder(name) + "/models"), models) << ranks << " ranks";
   }
-  EXPECT_LT(CountsIn(Folder("days_2") + "/models/d2/tables/t").size(),
-            CountsIn(Folder("days_2") + "/model/tables/t").size());
+  EXPECT_LT(CountsIn(Folder("days_3") + "/models/d2/tables/t").size(),
+            CountsIn(Folder("days_3") + "/model/tables/t").size());
 }
 
 TEST_F(RanksTest, RanksAtTheirOwnPaceLoseNoShowAndNoClick) {
