@@ -15,7 +15,7 @@ Tensor* Values(Variable* variable) {
 void Copy(const Tensor& from, Tensor* to) {
   if (from.empty()) return;
   void* data = to->ResizeRaw(from.dtype(), from.dims());
-  const size_t bytes = static_cast<size_t>(from.numel()) * SizeOf(from.dtype());
+  const size_t bytes = BytesOf(from);
   if (bytes > 0) std::memcpy(data, from.raw_data(), bytes);
 }
 

@@ -38,6 +38,8 @@ class PauseGate {
   Event Wait(std::chrono::milliseconds tick);
   /// Waits until a pause was asked for, or `tick` went by; for who waits for others than these workers.
   void WaitForAsk(std::chrono::milliseconds tick);
+  /// Whether a worker has a batch in hand; otherwise all wait for input.
+  bool IsBusy() const { return AnyBusy(); }
   /// Lets the workers go on after kPaused.
   void Resume();
 

@@ -26,7 +26,7 @@ void PutTensors(const ProgramDesc& program, Scope& root, std::string* bytes) {
   for (const VarDesc& var : program.blocks(0).vars()) {
     const Tensor* const tensor = var.persistable() ? HeldTensor(root, var.name()) : nullptr;
     if (tensor == nullptr) continue;
-    const auto size = static_cast<size_t>(tensor->numel()) * SizeOf(tensor->dtype());
+    const auto size = BytesOf(*tensor);
     out.PutText(var.name());
     out.PutText(FormOf(tensor));
     out.PutText({static_cast<const char*>(tensor->raw_data()), size});

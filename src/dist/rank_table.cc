@@ -81,6 +81,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   }
   void BeginChangesHere() override { BeginChangesHereOf(*part_); }
   Result<ChangedRows> CountChanges() const override;
+  int64_t AboutChangedHere() const override { return AboutChangedHereOf(*part_); }
   const TableShape& shape() const final { return part_->shape(); }
   Status SetOptions(const RankTableOptions& options) {
     options_ = options;

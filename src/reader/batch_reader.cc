@@ -72,7 +72,7 @@ Status BatchReader::Join(size_t index, size_t count, LoDTensor* out) const {
   char* to = static_cast<char*>(out->values.ResizeRaw(first.values.dtype(), dims));
   for (size_t i = 0; i < count; ++i) {
     const Tensor& values = items_[i][index].values;
-    const size_t bytes = static_cast<size_t>(values.numel()) * SizeOf(values.dtype());
+    const size_t bytes = BytesOf(values);
     if (bytes > 0) std::memcpy(to, values.raw_data(), bytes);
     to += bytes;
   }

@@ -54,10 +54,11 @@ Status CheckNumbers(const CheckpointManifest& manifest) {
 
 std::string ManifestText(CheckpointManifest manifest) {
   const auto& variables = manifest.variable();
-  const bool has_changes = std::any_of(variables.begin(), variables.end(),
-                                       [](const StoredVariable& variable) { return variable.changes_size() > 0; });
-  // Who reads version 1 alone would take the rows of before for all.
-  manifest.set_format_version(has_changes ? kVersionWithChanges : kVersion);
+  const bool is_spread = std::any_of(variables.begin(), variables.end(), [](const StoredVariable& variable) {
+    return variable.changes_size() > 0 || (variable.file_size() > 0 && variable.file(0).starts_with("tensors/"));
+  });
+  // Who reads version 1 alone would take what was there before for all, and looks for tensors in one file.
+  manifest.set_format_version(is_spread ? kVersionWithChanges : kVersion);
   std::string text;
   google::protobuf::TextFormat::PrintToString(manifest, &text);
   return SealText(std::move(text));

@@ -115,7 +115,7 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
 /// Zeros of the type and sizes of `like`.
 Status StartAtZero(const Tensor& like, Tensor* to) {
   Tensor zeros;
-  const size_t bytes = static_cast<size_t>(like.numel()) * SizeOf(like.dtype());
+  const size_t bytes = BytesOf(like);
   std::memset(zeros.ResizeRaw(like.dtype(), like.dims()), 0, bytes);
   return CopyFromHost(zeros, to);
 }

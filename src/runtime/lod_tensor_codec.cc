@@ -77,7 +77,7 @@ Status ReadOffsets(const Cursor& cursor, uint64_t levels, std::string_view bytes
 
 }  // namespace
 
-void AppendLoDTensor(const Tensor& tensor, std::string* bytes) {
+void AppendLoDTensorHead(const Tensor& tensor, std::string* bytes) {
   AppendValue<uint32_t>(0, bytes);
   AppendValue<uint64_t>(tensor.has_lod() ? 1 : 0, bytes);
   if (tensor.has_lod()) AppendValue<uint64_t>(tensor.lod().size() * sizeof(uint64_t), bytes);
@@ -89,8 +89,11 @@ void AppendLoDTensor(const Tensor& tensor, std::string* bytes) {
   const std::string message = desc.SerializeAsString();
   AppendValue<int32_t>(static_cast<int32_t>(message.size()), bytes);
   *bytes += message;
-  bytes->append(static_cast<const char*>(tensor.raw_data()),
-                static_cast<size_t>(tensor.numel()) * SizeOf(tensor.dtype()));
+}
+
+void AppendLoDTensor(const Tensor& tensor, std::string* bytes) {
+  AppendLoDTensorHead(tensor, bytes);
+  bytes->append(static_cast<const char*>(tensor.raw_data()), BytesOf(tensor));
 }
 
 Result<size_t> ReadLoDTensor(std::string_view bytes, std::string_view origin, Tensor* tensor,

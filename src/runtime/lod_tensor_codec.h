@@ -18,6 +18,8 @@ namespace millrace {
 /// message; the values in row-major order. A combined file holds several such tensors one after another, in the order
 /// of their sorted names.
 void AppendLoDTensor(const Tensor& tensor, std::string* bytes);
+/// What stands before the values.
+void AppendLoDTensorHead(const Tensor& tensor, std::string* bytes);
 
 /// Reads one tensor from the start of `bytes` into `tensor`, on whatever device it lies, and returns how many bytes it
 /// took.

@@ -184,7 +184,7 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
     const auto op = joined.find(name);
     if (op != joined.end()) MR_TRY(Join(*op->second, root, tensor.numel(), &parts));
     MR_TRY(WriteTensor(name, op == joined.end() ? tensor : parts, folder, &manifest));
-    if (on_done) on_done(static_cast<uint64_t>(tensor.numel()) * SizeOf(tensor.dtype()));
+    if (on_done) on_done(BytesOf(tensor));
   }
   StoredVariables stored;
   for (const VarDesc* var : tables) {

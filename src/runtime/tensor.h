@@ -89,6 +89,9 @@ class Tensor {
   std::span<const uint32_t> lod_;
 };
 
+/// Of its values.
+inline size_t BytesOf(const Tensor& tensor) { return static_cast<size_t>(tensor.numel()) * SizeOf(tensor.dtype()); }
+
 /// A sparse gradient: values of some rows of a [height, width] parameter, or of a table's rows by key.
 ///
 /// `rows` are row numbers or keys, one for each row of `values`; `merged` says that each occurs once. Buffers keep

@@ -6,8 +6,6 @@ namespace {
 /// True of a tensor that nothing has given a value; one of no values has a size of 0.
 bool HasNoValue(const Tensor& tensor) { return tensor.empty() && tensor.numel() > 0; }
 
-size_t BytesOf(const Tensor& tensor) { return static_cast<size_t>(tensor.numel()) * SizeOf(tensor.dtype()); }
-
 }  // namespace
 
 Status CopyFromHost(const Tensor& from, Tensor* to, Stream* stream) {

@@ -47,6 +47,7 @@ std::string FileName(const std::string& name) {
 }
 
 std::string FileOfTable(const std::string& name) { return "tables/" + FileName(name); }
+std::string FileOfTensor(const std::string& name) { return "tensors/" + FileName(name); }
 
 std::string TableText(const VarDesc& var) {
   for (const auto& attr : var.attrs()) {
@@ -98,6 +99,23 @@ Result<std::string> Difference(const ProgramDesc& program, const VarDesc& var, c
   return "was " + DimsText(stored) + " and is now " + std::string(DTypeName(meta.dtype)) + " " + meta.dims.ToString();
 }
 
+/// Tensors of a device come to the host one at a time, for one file.
+bool HasOwnFile(const Tensor& tensor) {
+  return tensor.is_on_host() && !tensor.has_lod() && BytesOf(tensor) >= kLargeTensor;
+}
+
+/// Bytes of the values of a stored tensor.
+Result<size_t> BytesOfStored(const StoredVariable& stored) {
+  for (const DType type : {DType::kBool, DType::kUint8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
+                           DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
+    if (DTypeName(type) != stored.dtype()) continue;
+    size_t bytes = SizeOf(type);
+    for (const int64_t size : stored.dims()) bytes *= static_cast<size_t>(size);
+    return bytes;
+  }
+  return BadData("variable \"" + stored.name() + "\" is of type \"" + stored.dtype() + "\", which is none");
+}
+
 /// A list may name a file that is not among those whose sums it gives.
 Result<std::string> FindStored(const std::string& folder, const std::string& file, const std::string& what) {
   Result<std::string> path = FileInFolder(folder, file);
@@ -133,8 +151,31 @@ Status LoadStored(const std::string& folder, const StoredVariable& stored, int t
   return LoadTable(saves, kAllShards, threads, table, work);
 }
 
-/// Whether a table was so large that its changes alone are worth files of their own.
-bool IsLarge(const StoredVariable& stored) { return stored.has_table() && stored.file_size() > 1; }
+/// Whether a variable was so large that its changes alone are worth files of their own.
+bool IsLarge(const StoredVariable& stored) {
+  return stored.has_table() ? stored.file_size() > 1 : stored.file_size() == 1 && stored.file(0) != kTensorFile;
+}
+
+/// What an earlier save has of a large variable, if changes may follow it there.
+const StoredVariable* FindEarlier(const std::string& name, const EarlierSave* earlier) {
+  if (earlier == nullptr || earlier->folder.empty()) return nullptr;
+  const std::vector<StoredVariable>& variables = earlier->stored.variables;
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [&name](const StoredVariable& variable) { return variable.name() == name; });
+  if (found == variables.end() || !IsLarge(*found)) return nullptr;
+  const bool is_long = found->changes_size() + 1 >= earlier->full_every;
+  return is_long && !(earlier->hurries && earlier->full_every > 1) ? nullptr : &*found;
+}
+
+/// Whether so many bytes of changes are worth it behind what `earlier` has of a variable, of which all are `all` bytes.
+bool AreFew(const StoredVariable& variable, const EarlierSave& earlier, uint64_t changes, uint64_t all) {
+  if (earlier.hurries) return changes < all;
+  const std::vector<std::string> names = FilesOf(variable);
+  const std::set<std::string> files(names.begin(), names.end());
+  uint64_t bytes = changes;
+  for (const StoredFile& file : earlier.stored.files) bytes += files.contains(file.name()) ? file.bytes() : 0;
+  return bytes <= all + all / 2;
+}
 
 /// What an earlier save has of a table.
 struct EarlierTable {
@@ -143,27 +184,16 @@ struct EarlierTable {
 };
 
 /// Nullopt: the table is to be saved whole.
-Result<std::optional<EarlierTable>> FindEarlier(const VarDesc& var, const SparseTable& table,
-                                                const EarlierSave* earlier) {
-  if (earlier == nullptr) return std::optional<EarlierTable>();
-  const std::vector<StoredVariable>& variables = earlier->stored.variables;
-  const auto found = std::find_if(variables.begin(), variables.end(),
-                                  [&var](const StoredVariable& variable) { return variable.name() == var.name(); });
-  if (found == variables.end() || !IsLarge(*found) || found->changes_size() + 1 >= earlier->full_every) {
-    return std::optional<EarlierTable>();
-  }
+Result<std::optional<EarlierTable>> FindEarlierTable(const VarDesc& var, const SparseTable& table,
+                                                     const EarlierSave* earlier) {
+  const StoredVariable* const found = FindEarlier(var.name(), earlier);
+  if (found == nullptr || !found->has_table()) return std::optional<EarlierTable>();
   MR_ASSIGN(const ChangedRows changed, CountChangesOf(table));
   if (changed.since < 0) return std::optional<EarlierTable>();
-  std::map<std::string, uint64_t> bytes_of;
-  for (const StoredFile& file : earlier->stored.files) bytes_of[file.name()] = file.bytes();
-  uint64_t whole = 0;
-  for (const std::string& file : found->file()) whole += bytes_of[file];
-  uint64_t changes = BytesOfRows(table.shape(), TableContent::kChanges, changed.rows);
-  for (const StoredChanges& before : found->changes()) {
-    for (const std::string& file : before.file()) changes += bytes_of[file];
-  }
-  if (changes > whole / 2) return std::optional<EarlierTable>();
-  return std::optional(EarlierTable{&*found, changed.rows});
+  const uint64_t changes = BytesOfRows(table.shape(), TableContent::kChanges, changed.rows);
+  const uint64_t all = BytesOfRows(table.shape(), TableContent::kAll, table.stats().rows);
+  if (!AreFew(*found, *earlier, changes, all)) return std::optional<EarlierTable>();
+  return std::optional(EarlierTable{found, changed.rows});
 }
 
 /// Puts hard links to files of `from` into `to`; false, with none of them left, where that cannot be done.
@@ -209,33 +239,139 @@ void NoteFiles(const std::vector<TableFile>& files, std::vector<StoredFile>* sum
   }
 }
 
+/// A variable of an earlier save with room for one more save of changes.
+struct MoreChanges {
+  StoredVariable variable;
+  std::vector<std::string> files;  ///< of those before, which `folder` has links to
+  std::string path;                ///< where the changes go, relative to the folder; its folder is there
+};
+
+/// Nullopt: where files cannot be shared.
+Result<std::optional<MoreChanges>> LinkEarlier(const StoredVariable& before, const std::string& folder,
+                                               const EarlierSave& earlier, StoredVariables* stored) {
+  MoreChanges more{before, FilesOf(before), ""};
+  if (!LinkFiles(more.files, earlier.folder, folder)) return std::optional<MoreChanges>();
+  const std::string changes = "changes/" + std::to_string(before.changes_size() + 1);
+  std::error_code error;
+  std::filesystem::create_directories(folder + "/" + changes, error);
+  if (error) return IoError("cannot make the folder \"" + folder + "/" + changes + "\": " + error.message());
+  more.path = changes + "/" + FileName(before.name());
+  for (const StoredFile& file : earlier.stored.files) {
+    if (std::find(more.files.begin(), more.files.end(), file.name()) != more.files.end()) stored->files.push_back(file);
+  }
+  return std::optional(std::move(more));
+}
+
 /// Saves what changed of a table; false: where files cannot be shared.
 Result<bool> StoreChanges(const VarDesc& var, const SparseTable& table, const std::string& folder,
                           const EarlierSave& earlier, const EarlierTable& before, int threads, StoredVariables* stored,
                           const LongWork& work) {
-  std::vector<std::string> files = FilesOf(*before.variable);
-  if (!LinkFiles(files, earlier.folder, folder)) return false;
-  StoredVariable variable = *before.variable;
-  variable.set_table(TableText(var));
-  const std::string changes = "changes/" + std::to_string(variable.changes_size() + 1);
-  std::error_code error;
-  std::filesystem::create_directories(folder + "/" + changes, error);
-  if (error) return IoError("cannot make the folder \"" + folder + "/" + changes + "\": " + error.message());
+  MR_ASSIGN(std::optional<MoreChanges> more, LinkEarlier(*before.variable, folder, earlier, stored));
+  if (!more) return false;
+  more->variable.set_table(TableText(var));
   const int count = CountTableFiles(table.shape(), TableContent::kChanges, before.changed_rows);
   MR_ASSIGN(const std::vector<TableFile> saved,
-            SaveTable(table, TableContent::kChanges, folder, changes + "/" + FileName(variable.name()), count, threads,
-                      work));
-  for (const StoredFile& file : earlier.stored.files) {
-    if (std::find(files.begin(), files.end(), file.name()) != files.end()) stored->files.push_back(file);
-  }
-  StoredChanges& now = *variable.add_changes();
+            SaveTable(table, TableContent::kChanges, folder, more->path, count, threads, work));
+  StoredChanges& now = *more->variable.add_changes();
   NoteFiles(saved, &stored->files, [&](const std::string& name) {
     now.add_file(name);
-    files.push_back(name);
+    more->files.push_back(name);
   });
-  stored->variables.push_back(std::move(variable));
-  MR_TRY(SyncFoldersOf(files, folder));
+  stored->variables.push_back(std::move(more->variable));
+  MR_TRY(SyncFoldersOf(more->files, folder));
   return true;
+}
+
+/// A tensor that gets files of its own.
+struct LargeTensor {
+  size_t variable = 0;  ///< its place in StoredVariables::variables
+  const Tensor* tensor = nullptr;
+  std::string path = {};                 ///< of the file that is to be written
+  std::vector<uint64_t> blocks = {};     ///< that changed
+  bool is_whole = true;                  ///< all of it is written
+  std::vector<std::string> shared = {};  ///< files that are linked already
+};
+
+/// Finds out what is to be written of a large tensor, and where.
+Status PlanLargeTensor(const std::string& folder, const EarlierSave& earlier, int threads, LargeTensor* large,
+                       StoredVariables* stored, const LongWork& work) {
+  StoredVariable& variable = stored->variables[large->variable];
+  const uint64_t all = BytesOf(*large->tensor);
+  if (earlier.full_every > 1) {
+    MR_ASSIGN(BlockSums sums, SumBlocks(*large->tensor, threads));
+    const StoredVariable* const before = FindEarlier(variable.name(), &earlier);
+    const auto known = earlier.stored.blocks.find(variable.name());
+    if (before != nullptr && !before->has_table() && known != earlier.stored.blocks.end() &&
+        known->second.size() == sums.size()) {
+      large->blocks = ChangedBlocks(known->second, sums);
+      const uint64_t changes = BytesOfBlocks(large->blocks.size());
+      if (AreFew(*before, earlier, changes, all)) {
+        MR_ASSIGN(std::optional<MoreChanges> more, LinkEarlier(*before, folder, earlier, stored));
+        if (more) {
+          if (work.on_expected) work.on_expected(changes);
+          more->variable.add_changes()->add_file(more->path);
+          *large = {large->variable, large->tensor, more->path, std::move(large->blocks), false, more->files};
+          variable = std::move(more->variable);
+        }
+      }
+    }
+    stored->blocks[variable.name()] = std::move(sums);
+  }
+  if (large->is_whole) {
+    large->path = FileOfTensor(variable.name());
+    variable.add_file(large->path);
+    if (work.on_expected) work.on_expected(all);
+  }
+  return Status::Ok();
+}
+
+Status StoreLargeTensors(const std::string& folder, const EarlierSave& earlier, int threads,
+                         std::vector<LargeTensor> tensors, StoredVariables* stored, const LongWork& work) {
+  if (tensors.empty()) return Status::Ok();
+  std::error_code error;
+  std::filesystem::create_directories(folder + "/tensors", error);
+  if (error) return IoError("cannot make the folder \"" + folder + "/tensors\": " + error.message());
+  for (LargeTensor& large : tensors) MR_TRY(PlanLargeTensor(folder, earlier, threads, &large, stored, work));
+  std::vector<StoredFile> sums(tensors.size());
+  MR_TRY(OnThreads(threads, tensors.size(), "saving tensors", [&](size_t i) {
+    const LargeTensor& large = tensors[i];
+    const std::string path = folder + "/" + large.path;
+    Result<FileSum> sum = large.is_whole ? WriteTensorFile(*large.tensor, path, work)
+                                         : WriteBlocksFile(*large.tensor, large.blocks, path, work);
+    if (!sum.ok()) return sum.status();
+    sums[i].set_name(large.path);
+    PutSum(*sum, &sums[i]);
+    return Status::Ok();
+  }));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].shared.push_back(tensors[i].path);
+    MR_TRY(SyncFoldersOf(tensors[i].shared, folder));
+    stored->files.push_back(std::move(sums[i]));
+  }
+  return Status::Ok();
+}
+
+/// The file of a large tensor, with its changes, into `tensor`.
+Status RestoreLargeTensor(const std::string& folder, const StoredVariable& stored, Tensor* tensor,
+                          const LongWork& work) {
+  const std::string what = "tensor \"" + stored.name() + "\"";
+  MR_ASSIGN(const std::string path, FindStored(folder, stored.file(0), what));
+  MR_ASSIGN(std::string bytes, ReadFile(path, work.stop));
+  MR_TRY(work.Done(bytes.size(), "loading \"" + folder + "\""));
+  MR_ASSIGN(const size_t values, BytesOfStored(stored));
+  if (values > bytes.size()) return BadData("\"" + path + "\" is shorter than " + what);
+  const std::span<char> last(bytes.data() + bytes.size() - values, values);
+  for (const StoredChanges& changes : stored.changes()) {
+    for (const std::string& file : changes.file()) {
+      MR_ASSIGN(const std::string changed, FindStored(folder, file, what));
+      MR_TRY(ReadBlocksFile(changed, last, work));
+    }
+  }
+  MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path + ": " + what, tensor));
+  if (taken != bytes.size() || BytesOf(*tensor) != values) {
+    return BadData("\"" + path + "\" is not what " + what + " is said to be");
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -251,7 +387,7 @@ std::vector<std::string> FilesOf(const StoredVariable& variable) {
 Status BeginChanges(const std::vector<StoredVariable>& stored, Scope& root, bool here_alone) {
   for (const StoredVariable& variable : stored) {
     Variable* const holder = root.Find(variable.name());
-    if (!IsLarge(variable) || holder == nullptr || !holder->Is<TablePtr>()) continue;
+    if (!variable.has_table() || !IsLarge(variable) || holder == nullptr || !holder->Is<TablePtr>()) continue;
     auto* const notes = dynamic_cast<NotesChanges*>(holder->Get<TablePtr>().get());
     if (notes == nullptr) continue;
     if (here_alone) {
@@ -259,6 +395,17 @@ Status BeginChanges(const std::vector<StoredVariable>& stored, Scope& root, bool
     } else {
       MR_TRY(notes->BeginChanges());
     }
+  }
+  return Status::Ok();
+}
+
+Status SumLargeTensors(const Scope& root, int threads, StoredVariables* stored) {
+  HostView host_view;
+  for (const StoredVariable& variable : stored->variables) {
+    const Variable* const holder = root.Find(variable.name());
+    if (variable.has_table() || !IsLarge(variable) || holder == nullptr || !holder->Is<Tensor>()) continue;
+    MR_ASSIGN(const Tensor* const shown, host_view.Of(holder->Get<Tensor>()));
+    MR_ASSIGN(stored->blocks[variable.name()], SumBlocks(*shown, threads));
   }
   return Status::Ok();
 }
@@ -303,6 +450,30 @@ Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const 
   return table;
 }
 
+SaveSize SaveSize::Of(const ProgramDesc& program, const Scope& root) {
+  SaveSize size;
+  for (const auto& [name, var] : Persistables(program)) {
+    const Variable* const variable = root.Find(name);
+    if (variable == nullptr || variable->empty()) continue;
+    if (variable->Is<Tensor>()) {
+      const Tensor& tensor = variable->Get<Tensor>();
+      (HasOwnFile(tensor) ? size.large_tensors_ : size.tensors_) += BytesOf(tensor);
+    } else if (variable->Is<TablePtr>()) {
+      size.tables_.push_back(variable->Get<TablePtr>().get());
+    }
+  }
+  return size;
+}
+
+uint64_t SaveSize::BytesToWrite(bool has_earlier) const {
+  uint64_t bytes = tensors_ + (has_earlier ? 0 : large_tensors_);
+  for (const SparseTable* table : tables_) {
+    const int64_t rows = has_earlier ? AboutChangedHereOf(*table) : table->stats().rows;
+    bytes += BytesOfRows(table->shape(), TableContent::kAll, rows);
+  }
+  return bytes;
+}
+
 uint64_t BytesToStore(const ProgramDesc& program, const Scope& root, const EarlierSave* earlier) {
   uint64_t bytes = 0;
   for (const auto& [name, var] : Persistables(program)) {
@@ -310,10 +481,10 @@ uint64_t BytesToStore(const ProgramDesc& program, const Scope& root, const Earli
     if (variable == nullptr || variable->empty()) continue;
     if (variable->Is<Tensor>()) {
       const Tensor& tensor = variable->Get<Tensor>();
-      bytes += static_cast<uint64_t>(tensor.numel()) * SizeOf(tensor.dtype());
+      if (earlier == nullptr || !HasOwnFile(tensor)) bytes += BytesOf(tensor);
     } else if (variable->Is<TablePtr>()) {
       const SparseTable& table = *variable->Get<TablePtr>();
-      const Result<std::optional<EarlierTable>> before = FindEarlier(*var, table, earlier);
+      const Result<std::optional<EarlierTable>> before = FindEarlierTable(*var, table, earlier);
       const int64_t rows = before.ok() && *before ? (*before)->changed_rows : table.stats().rows;
       bytes += BytesOfRows(table.shape(), TableContent::kAll, rows);
     }
@@ -331,6 +502,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
   MR_ASSIGN(const auto tensors, ChecksummedFile::Create(folder + "/" + kTensorFile, work));
   std::string bytes;
   HostView host_view;
+  std::vector<LargeTensor> large;
   for (const auto& [name, var] : Persistables(program)) {
     const Variable* variable = root.Find(name);
     if (variable == nullptr || variable->empty()) return Internal("persistable variable \"" + name + "\" has no value");
@@ -338,16 +510,20 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
       const Tensor& tensor = variable->Get<Tensor>();
       StoredVariable& stored = result.variables.emplace_back();
       stored.set_name(name);
-      stored.add_file(kTensorFile);
       stored.set_dtype(std::string(DTypeName(tensor.dtype())));
       for (const int64_t size : tensor.dims().sizes()) stored.add_dims(size);
+      if (earlier != nullptr && HasOwnFile(tensor)) {
+        large.push_back({result.variables.size() - 1, &tensor});
+        continue;
+      }
+      stored.add_file(kTensorFile);
       MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
       bytes.clear();
       AppendLoDTensor(*shown, &bytes);
       tensors->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     } else if (variable->Is<TablePtr>()) {
       const SparseTable& table = *variable->Get<TablePtr>();
-      MR_ASSIGN(const std::optional<EarlierTable> before, FindEarlier(*var, table, earlier));
+      MR_ASSIGN(const std::optional<EarlierTable> before, FindEarlierTable(*var, table, earlier));
       bool is_stored = false;
       if (before) {
         MR_ASSIGN(is_stored, StoreChanges(*var, table, folder, *earlier, *before, threads, &result, work));
@@ -359,6 +535,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
   }
   MR_ASSIGN(StoredFile tensor_file, FinishFile(*tensors, kTensorFile));
   result.files.push_back(std::move(tensor_file));
+  if (earlier != nullptr) MR_TRY(StoreLargeTensors(folder, *earlier, threads, std::move(large), &result, work));
   MR_TRY(SyncFolder(folder + "/tables"));
   return result;
 }
@@ -424,6 +601,10 @@ Status RestoreVariables(const std::string& folder, const std::vector<StoredVaria
                      "\" is stored as a tensor, and the program has a table");
     }
     Tensor* tensor = is_setting ? &settings->at(variable.name()) : holder->GetMutable<Tensor>();
+    if (IsLarge(variable)) {
+      MR_TRY(RestoreLargeTensor(folder, variable, tensor, work));
+      continue;
+    }
     MR_ASSIGN(const size_t taken, ReadLoDTensor(rest, path + ": variable \"" + variable.name() + "\"", tensor));
     rest.remove_prefix(taken);
   }

@@ -15,6 +15,7 @@
 #include "framework.pb.h"
 #include "runtime/scope.h"
 #include "runtime/tensor.h"
+#include "runtime/tensor_blocks.h"
 #include "table/table_factory.h"
 
 namespace millrace {
@@ -23,14 +24,19 @@ namespace millrace {
 struct StoredVariables {
   std::vector<StoredVariable> variables;  ///< sorted by name
   std::vector<StoredFile> files;
+  /// Of tensors that have files of their own, what a later save compares them with, by name.
+  std::map<std::string, BlockSums> blocks;
 };
 
-/// A save whose files of tables a later one may share: a large table is saved there by what changed since.
+/// A save whose files a later one may share: of a large table or tensor it has what changed since alone.
 struct EarlierSave {
-  std::string folder;
+  std::string folder;  ///< empty: there is none, and this is the first of many
   StoredVariables stored;
-  /// How many saves there are at most from one with all rows of a table to before the next such one.
+  /// How many saves there are at most from one with all of a variable to before the next such one. 1: no save has
+  /// changes alone.
   int full_every = 1;
+  /// Changes will do however many there are: the process is to end soon.
+  bool hurries = false;
 };
 
 /// All files that hold a variable.
@@ -45,9 +51,10 @@ void PutSum(const FileSum& sum, StoredFile* file);
 /// `parameters` (Paddle's combined form, in the order of their sorted names), `content` of each table into
 /// `tables/NAME` (table/table_files.h), up to `threads` files at a time.
 ///
-/// With `earlier`, and kAll for `content`, a table that was large in it is saved as changes where these, with those
-/// before, are at most half of its rows: into `changes/K/NAME`, beside hard links to the files that `earlier` has of
-/// it. A table that does not know its changes, or a file system without such links, saves all rows.
+/// With `earlier`, and kAll for `content`, tensors of kLargeTensor bytes have files of their own, `tensors/NAME`. A
+/// variable that was large in it is saved as changes where all files of it then have half as much again as it has, at
+/// most: into `changes/K/NAME`, beside hard links to the files that `earlier` has of it. A table that does not know its
+/// changes, or a file system without such links, saves all rows.
 ///
 /// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full;
 /// kCancelled after a stop request of `work`, with files cut off.
@@ -58,14 +65,35 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
 /// What `stored` holds is what `root` has now: from here on its large tables note what changes, so that a later save
 /// may have that alone. With `here_alone` the rows that lie in this process do.
 Status BeginChanges(const std::vector<StoredVariable>& stored, Scope& root, bool here_alone);
+/// What `stored` holds is what `root` has now: fills StoredVariables::blocks, so that a later save may have what
+/// changed of large tensors alone.
+Status SumLargeTensors(const Scope& root, int threads, StoredVariables* stored);
 
 /// Writes `content` of the table of `var` into FOLDER/tables/NAME, and appends what is to be known of it to `stored`;
 /// FOLDER/tables exists. As StoreVariables otherwise.
 Status StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder, TableContent content,
                   int threads, StoredVariables* stored, const LongWork& work = {});
 
-/// About how many bytes StoreVariables would write.
+/// About how many bytes StoreVariables would write; of tensors that it compares with `earlier`, none: it tells
+/// LongWork::on_expected what changed.
 uint64_t BytesToStore(const ProgramDesc& program, const Scope& root, const EarlierSave* earlier = nullptr);
+
+/// What a save of a program's variables has to write, from outside: a look at any time.
+class SaveSize {
+ public:
+  /// Of variables of `root` that outlive it, and stay where they are.
+  static SaveSize Of(const ProgramDesc& program, const Scope& root);
+  /// About how many bytes are written: of large variables that are in an earlier save (`has_earlier`) what changed of
+  /// tables, and of tensors nothing, for which they must be looked at. Any thread, while others train.
+  uint64_t BytesToWrite(bool has_earlier) const;
+  /// Of tensors that have files of their own.
+  uint64_t large_tensor_bytes() const { return large_tensors_; }
+
+ private:
+  uint64_t tensors_ = 0;  ///< bytes of all others
+  uint64_t large_tensors_ = 0;
+  std::vector<const SparseTable*> tables_;
+};
 
 /// Makes the table that `var` describes, of a class of `tables`, whose rows start by `seed`, and reads what StoreTable
 /// wrote into it, up to `threads` files at a time: what CompareVariables lets differ from `stored` is as `var` has it.

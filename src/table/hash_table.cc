@@ -182,6 +182,8 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
 
   void BeginChangesHere() override {
     rows_.ClearMarks();
+    marked_rows_.store(0, std::memory_order_relaxed);
+    rows_at_begin_.store(stats().rows, std::memory_order_relaxed);
     changes_since_.store(pushes_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
 
@@ -189,6 +191,14 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     const int64_t since = changes_since_.load(std::memory_order_relaxed);
     if (since < 0) return ChangedRows{};
     return ChangedRows{since, std::min(static_cast<int64_t>(rows_.CountMarked()), stats().rows)};
+  }
+
+  int64_t AboutChangedHere() const override {
+    const int64_t rows = stats().rows;
+    if (changes_since_.load(std::memory_order_relaxed) < 0) return rows;
+    // Rows that are made are marked where they are made.
+    const int64_t made = rows - rows_at_begin_.load(std::memory_order_relaxed);
+    return std::min(rows, made + marked_rows_.load(std::memory_order_relaxed));
   }
 
  protected:
@@ -252,7 +262,9 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   /// Nothing in a table that has no checkpoint yet.
   void MarkChanged(std::span<float* const> rows) const {
     if (changes_since_.load(std::memory_order_relaxed) < 0) return;
-    for (const float* row : rows) rows_.Mark(row);
+    int64_t marked = 0;
+    for (const float* row : rows) marked += rows_.Mark(row) ? 1 : 0;
+    if (marked > 0) marked_rows_.fetch_add(marked, std::memory_order_relaxed);
   }
 
   void FetchRow(const float* row) const {
@@ -452,6 +464,8 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   std::array<std::unique_ptr<KeyIndexShard>, kShards> shards_;
   Reclaimer reclaimer_;
   std::atomic<int64_t> pushes_{0};
+  mutable std::atomic<int64_t> marked_rows_{0};  // by pushes, since then
+  std::atomic<int64_t> rows_at_begin_{0};        // then
   std::atomic<int64_t> changes_since_{-1};  // pushes when rows were told apart last; -1: never
 };
 

@@ -43,11 +43,13 @@ class SlabRows {
     }
   }
 
-  /// Marks a row that was given out.
-  void Mark(const float* row) const {
+  /// Marks a row that was given out; false: it is marked already.
+  bool Mark(const float* row) const {
     std::atomic_ref<uint8_t> mark(MarkOf(row));
     // A row that is marked already leaves the line with other threads.
-    if (mark.load(std::memory_order_relaxed) == 0) mark.store(1, std::memory_order_relaxed);
+    if (mark.load(std::memory_order_relaxed) != 0) return false;
+    mark.store(1, std::memory_order_relaxed);
+    return true;
   }
   bool IsMarked(const float* row) const {
     return std::atomic_ref<uint8_t>(MarkOf(row)).load(std::memory_order_relaxed) != 0;

@@ -42,4 +42,9 @@ Result<ChangedRows> CountChangesOf(const SparseTable& table) {
   return notes == nullptr ? ChangedRows{} : notes->CountChanges();
 }
 
+int64_t AboutChangedHereOf(const SparseTable& table) {
+  const auto* const notes = dynamic_cast<const NotesChanges*>(&table);
+  return notes == nullptr ? table.stats().rows : notes->AboutChangedHere();
+}
+
 }  // namespace millrace

@@ -142,11 +142,15 @@ class NotesChanges {
   virtual void BeginChangesHere() = 0;
   /// Wants no other call meanwhile.
   virtual Result<ChangedRows> CountChanges() const = 0;
+  /// About how many rows that lie in this process a save of changes has, or all of them where changes are not known.
+  /// Any time, any thread; looks at no row.
+  virtual int64_t AboutChangedHere() const = 0;
 };
 
 /// The same of any table: one that notes nothing does not know what changed.
 Result<ChangedRows> CountChangesOf(const SparseTable& table);
 void BeginChangesHereOf(SparseTable& table);
+int64_t AboutChangedHereOf(const SparseTable& table);
 
 /// What a table can do besides of which others train copies of rows.
 class LendsRows {

@@ -83,8 +83,8 @@ Result<StoredFile> WriteMetrics(const std::string& folder, const std::vector<con
 
 /// Writes everything that a checkpoint holds into a folder of its own.
 Result<StoredVariables> Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program,
-                             const Scope& root, const EarlierSave* earlier, int threads, const LongWork& work) {
-  MR_ASSIGN(StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads, work, earlier));
+                             const Scope& root, const EarlierSave& earlier, int threads, const LongWork& work) {
+  MR_ASSIGN(StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads, work, &earlier));
   CheckpointManifest manifest = content.manifest;
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
   for (const StoredFile& file : stored.files) *manifest.add_file() = file;
@@ -131,21 +131,26 @@ Result<std::optional<uint64_t>> CheckpointStore::CurrentRun() const {
   return std::optional<uint64_t>(run_id);
 }
 
-std::optional<EarlierSave> CheckpointStore::EarlierFor(int full_every) const {
-  std::optional<EarlierSave> earlier = last_;
-  if (earlier) earlier->full_every = full_every;
+EarlierSave CheckpointStore::EarlierFor(const CheckpointContent& content) const {
+  EarlierSave earlier = last_.value_or(EarlierSave());
+  earlier.full_every = content.full_every;
+  earlier.hurries = content.hurries;
   return earlier;
 }
 
-void CheckpointStore::GoOnFrom(const FoundCheckpoint& found) {
+Status CheckpointStore::GoOnFrom(const FoundCheckpoint& found, const Scope& root) {
   const auto& variables = found.manifest.variable();
   const auto& files = found.manifest.file();
-  last_ = EarlierSave{found.folder, {{variables.begin(), variables.end()}, {files.begin(), files.end()}}};
+  StoredVariables stored{{variables.begin(), variables.end()}, {files.begin(), files.end()}, {}};
+  MR_TRY(SumLargeTensors(root, threads_, &stored));
+  last_ = EarlierSave{found.folder, std::move(stored)};
+  return Status::Ok();
 }
 
-uint64_t CheckpointStore::BytesToWrite(int full_every, const ProgramDesc& program, const Scope& root) const {
-  const std::optional<EarlierSave> earlier = EarlierFor(full_every);
-  return BytesToStore(program, root, earlier ? &*earlier : nullptr);
+uint64_t CheckpointStore::BytesToWrite(const CheckpointContent& content, const ProgramDesc& program,
+                                       const Scope& root) const {
+  const EarlierSave earlier = EarlierFor(content);
+  return BytesToStore(program, root, &earlier);
 }
 
 Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDesc& program, Scope& root,
@@ -153,8 +158,7 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   const std::string name = StepFolder(content.manifest.step());
   const std::string beside = folder_ + "/" + kWriting + name;
   MR_TRY(RemoveFolder(beside));
-  const std::optional<EarlierSave> earlier = EarlierFor(content.full_every);
-  Result<StoredVariables> filled = Fill(beside, content, program, root, earlier ? &*earlier : nullptr, threads_, work);
+  Result<StoredVariables> filled = Fill(beside, content, program, root, EarlierFor(content), threads_, work);
   Status written = filled.status();
   if (written.ok()) written = ReplaceFolder(beside, folder_ + "/" + name);
   if (!written.ok()) {
@@ -165,6 +169,8 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   }
   last_.reset();
   runs_[name] = content.manifest.run_id();
+  between_.erase(name);
+  if (content.is_between) between_.insert(name);
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));
   MR_TRY(SyncFolder(folder_));
   MR_TRY(Prune(content.manifest.run_id(), content.manifest.step()));
@@ -205,9 +211,15 @@ Status CheckpointStore::Prune(uint64_t run_id, int64_t step) {
     const auto run = runs_.find(name);
     const bool is_ours = run != runs_.end() && run->second == run_id;
     const bool is_left_behind = StepOf(name).value_or(0) > step;
-    if (is_ours && !is_left_behind && (kept++ < keep_ || name == best)) continue;
+    if (is_ours && !is_left_behind && name == best) continue;
+    if (is_ours && !is_left_behind && between_.contains(name)) {
+      if (StepOf(name) == step) continue;
+    } else if (is_ours && !is_left_behind && kept++ < keep_) {
+      continue;
+    }
     MR_TRY(RemoveFolder(path));
     runs_.erase(name);
+    between_.erase(name);
     if (name == best) fs::remove(folder_ + "/" + kBest, error);
   }
   return Status::Ok();

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct CheckpointContent {
   /// How many checkpoints there are from one with all rows of a large table to before the next such one, at most; those
   /// between have what changed. 1: all have all rows.
   int full_every = 1;
+  bool hurries = false;  ///< as EarlierSave::hurries
+  /// Nobody asked for it: it does not count to those that are kept, and goes once there is a later one.
+  bool is_between = false;
 };
 
 /// The folder of a job's checkpoints: `step-000000001200/` for each, and the link `best`.
@@ -63,9 +67,12 @@ class CheckpointStore {
   /// was told, but for these changes, the checkpoint may have them alone, beside links to the files of that one.
   Status Write(const CheckpointContent& content, const ProgramDesc& program, Scope& root, const LongWork& work = {});
   /// Tells that `root` has what this checkpoint holds, and that its large tables note from now on what changes.
-  void GoOnFrom(const FoundCheckpoint& found);
-  /// About how many bytes Write would write of variables.
-  uint64_t BytesToWrite(int full_every, const ProgramDesc& program, const Scope& root) const;
+  Status GoOnFrom(const FoundCheckpoint& found, const Scope& root);
+  /// About how many bytes Write would write of variables, but for those that it tells LongWork::on_expected of.
+  uint64_t BytesToWrite(const CheckpointContent& content, const ProgramDesc& program, const Scope& root) const;
+
+  /// Whether the next Write may have changes alone.
+  bool HasEarlier() const { return last_.has_value(); }
 
   /// The newest checkpoint of the current run that is whole; nullopt when it has none at all. Damaged ones, and those
   /// of other runs, are appended to `*refused`, with the reason; when all of the run are damaged that is kBadData. A
@@ -93,13 +100,14 @@ class CheckpointStore {
       : folder_(std::move(folder)), keep_(keep), threads_(threads) {}
   Status Prune(uint64_t run_id, int64_t step);
   Result<std::optional<uint64_t>> CurrentRun() const;
-  std::optional<EarlierSave> EarlierFor(int full_every) const;
+  EarlierSave EarlierFor(const CheckpointContent& content) const;
 
   std::string folder_;
   int keep_;
   int threads_;
   std::optional<EarlierSave> last_;       ///< that this process wrote or went on from
   std::map<std::string, uint64_t> runs_;  ///< the run of each folder that was written or pruned here
+  std::set<std::string> between_;         ///< folders of CheckpointContent::is_between
 };
 
 /// A number for a new run, other than those of runs before.

@@ -3,12 +3,15 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
 
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
+#include "core/elapsed.h"
+#include "core/on_threads.h"
 #include "core/version.h"
 #include "program/rate_variables.h"
 #include "runtime/transfer.h"
@@ -24,6 +27,12 @@ namespace {
 constexpr std::chrono::milliseconds kLookMayTake{300};
 constexpr std::chrono::milliseconds kShortLook{1000};
 constexpr std::chrono::milliseconds kBetweenLines{100};
+/// A checkpoint that may take longer than this is given up at a stop: what changed alone comes sooner.
+constexpr double kMayFinish = 0.4;
+/// Large tensors are looked at with so many bytes a second, about.
+constexpr double kLookBytesASecond = 5e9;
+/// Smaller saves say more about the disk's latency than about its rate.
+constexpr uint64_t kBytesToMeasure = uint64_t{64} << 20;
 
 PassStats ToStats(const StoredData& stored) {
   PassStats data;
@@ -181,8 +190,10 @@ void StoreProgress(const RunState& state, CheckpointManifest* to) {
 Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& session, std::stop_token stop,
                                                                  std::FILE* terminal) {
   const CompiledJob& job = session.job();
+  // Workers stand still meanwhile: one of few workers has the other processors for it, but for those of other ranks.
+  const int threads = job.is_dist() ? job.workers() : std::max(job.workers(), ThreadsHere());
   MR_ASSIGN(CheckpointStore store,
-            CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep(), job.workers()));
+            CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep(), threads));
   std::unique_ptr<JobCheckpointer> checkpointer(
       new JobCheckpointer(session, std::move(store), NewRunId(), std::move(stop), terminal));
   if (!job.feeds_itself() && !job.desc().infer()) MR_TRY(checkpointer->LookAtFiles(0, checkpointer->stop_));
@@ -272,7 +283,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   resumed_folder_ = found->folder;
   if (!job_->desc().infer() && job_->desc().checkpoint().full_every() > 1) {
     MR_TRY(BeginChanges({manifest.variable().begin(), manifest.variable().end()}, session_->root(), true));
-    store_.GoOnFrom(*found);
+    MR_TRY(store_.GoOnFrom(*found, session_->root()));
   }
   if (job_->desc().infer()) {
     notes_.push_back("parameters of \"" + found->folder + "\": " + EpochOf(state) + ", step " +
@@ -305,6 +316,7 @@ Result<std::string> JobCheckpointer::FindBest(const RunState& state, const std::
 }
 
 Result<RunState> JobCheckpointer::Restore(const std::string& folder, const std::stop_token& stop) {
+  size_.reset();
   MR_ASSIGN(const FoundCheckpoint found,
             ReadCheckpoint(folder, [this](const CheckpointManifest& manifest) { return Fits(manifest); },
                            job_->workers(), {stop}));
@@ -529,13 +541,24 @@ Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
   return Status::Ok();
 }
 
-Status JobCheckpointer::Save(const RunState& state, bool best, const std::function<Status()>& check) {
+double JobCheckpointer::SecondsToSave() {
+  if (!size_) size_ = SaveSize::Of(job_->model().main, session_->root());
+  return static_cast<double>(size_->BytesToWrite(store_.HasEarlier())) / bytes_a_second_ +
+         static_cast<double>(size_->large_tensor_bytes()) / kLookBytesASecond;
+}
+
+Status JobCheckpointer::Save(const RunState& state, const CheckpointReason& reason,
+                             const std::function<Status()>& check) {
   const ProgramDesc& program = job_->model().main;
-  const int full_every = job_->desc().checkpoint().full_every();
-  BytesLine line("the checkpoint of step " + std::to_string(state.step) + " is being written",
-                 store_.BytesToWrite(full_every, program, session_->root()), stop_, terminal_);
-  MR_TRY(check());
   CheckpointContent content;
+  content.is_best = reason.is_best;
+  content.is_between = reason.is_between;
+  content.full_every = job_->desc().checkpoint().full_every();
+  content.hurries = stop_.stop_requested();
+  const uint64_t expected = store_.BytesToWrite(content, program, session_->root());
+  BytesLine line("the checkpoint of step " + std::to_string(state.step) + " is being written", expected, stop_,
+                 terminal_);
+  MR_TRY(check());
   CheckpointManifest& manifest = content.manifest;
   manifest.set_millrace_version(MillraceVersion());
   manifest.set_epoch(static_cast<int32_t>(state.epoch));
@@ -574,12 +597,20 @@ Status JobCheckpointer::Save(const RunState& state, bool best, const std::functi
   manifest.set_run_id(run_id_);
   content.metrics = {&state.metric_totals};
   if (state.metric_window.has_value()) content.metrics.push_back(&*state.metric_window);
-  content.is_best = best;
-  content.full_every = full_every;
-  // Not given up at a stop: it holds what was trained.
-  const LongWork work{{}, [&line](uint64_t bytes) { line.Add(bytes); }};
+  // One that a stop asked for is not given up: it holds what was trained.
+  const bool is_long = std::max(SecondsToSave(), static_cast<double>(expected) / bytes_a_second_) > kMayFinish;
+  const bool may_end = !content.hurries && !job_->is_dist() && is_long;
+  std::atomic<uint64_t> done{0};
+  const LongWork work{may_end ? stop_ : std::stop_token(),
+                      [&](uint64_t bytes) {
+                        done += bytes;
+                        line.Add(bytes);
+                      },
+                      [&line](uint64_t more) { line.Expect(more); }};
+  const auto start = std::chrono::steady_clock::now();
   Status written = store_.Write(content, program, session_->root(), work);
-  if (written.ok()) return written;
+  if (written.ok() && done >= kBytesToMeasure) bytes_a_second_ = static_cast<double>(done) / SecondsSince(start);
+  if (written.ok() || (may_end && written.code() == StatusCode::kCancelled)) return written;
   return {written.code(), written.message() + "\nthe checkpoint of step " + std::to_string(state.step) +
                               " could not be written; " +
                               (store_.HasAny() ? "those of before are whole, and --resume=auto goes on from the newest "

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/changed_fields.h"
+#include "runtime/variable_store.h"
 #include "trainer/checkpoint_store.h"
 #include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
@@ -44,7 +45,8 @@ class JobCheckpointer final : public Checkpointer {
   /// The run does go on from what Resume returned: from here on "auto" finds what belongs to it alone.
   Status GoOn() { return store_.BeginRun(run_id_); }
 
-  Status Save(const RunState& state, bool best, const std::function<Status()>& check) override;
+  Status Save(const RunState& state, const CheckpointReason& reason, const std::function<Status()>& check) override;
+  double SecondsToSave() override;
 
   /// The checkpoint of the best evaluation of a run that ended at `state`. Empty, with a line in TakeNotes, when it is
   /// not in the folder (it is another folder's, or was damaged since). kCancelled after a stop request.
@@ -96,6 +98,8 @@ class JobCheckpointer final : public Checkpointer {
   uint64_t run_id_;
   std::stop_token stop_;
   std::FILE* terminal_;
+  std::optional<SaveSize> size_;   ///< of the session's variables; nullopt: not looked at yet
+  double bytes_a_second_ = 400e6;  ///< that a checkpoint is written with: at first a guess
   std::string resumed_folder_;
   std::vector<std::string> notes_;
   std::vector<ChangedField> changes_;           ///< of the checkpoint that Fits was asked about last; those that may be

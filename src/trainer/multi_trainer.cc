@@ -423,7 +423,8 @@ const MultiTrainer::WorkerSlot* MultiTrainer::FailedSlot() const {
 
 Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
   while (true) {
-    switch (gate.Wait(kTick)) {
+    const PauseGate::Event event = gate.Wait(kTick);
+    switch (event) {
       case PauseGate::Event::kAllDone: {
         bool have_all_ended = true;
         if (ranks_ != nullptr) {
@@ -448,7 +449,7 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
     }
     if (is_stopping_) continue;
     const std::stop_token& asked = asked_to_stop_;
-    if (asked.stop_requested() || run_->IsTimeForCheckpoint()) {
+    if (asked.stop_requested() || run_->IsTimeForCheckpoint(event != PauseGate::Event::kTick || gate.IsBusy())) {
       ranks_ != nullptr ? ranks_->AskForPause(asked.stop_requested()) : gate.Ask();
     }
     if (asked.stop_requested()) ranks_ == nullptr ? StopWithinBatch() : AbandonDumpThatHangs();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -153,13 +154,22 @@ struct RunReport {
   std::string chrome_trace;  ///< with output.trace
 };
 
-/// Keeps what is needed to go on after a crash. Called while no worker trains.
+/// Why a checkpoint is written.
+struct CheckpointReason {
+  bool is_best = false;     ///< the last evaluation was the best so far
+  bool is_between = false;  ///< nobody asked for it: there is time, and a stop will be followed sooner
+};
+
+/// Keeps what is needed to go on after a crash.
 class Checkpointer {
  public:
   virtual ~Checkpointer() = default;
   /// Saves the parameters of the job with `state`, once `check`, which looks at all of them, is ok; its failure comes
-  /// back as it is. `best`: the last evaluation was the best so far.
-  virtual Status Save(const RunState& state, bool best, const std::function<Status()>& check) = 0;
+  /// back as it is. While no worker trains. kCancelled where a stop request came while it was written, and it would
+  /// take long: called once more, it writes what changed alone, if it can.
+  virtual Status Save(const RunState& state, const CheckpointReason& reason, const std::function<Status()>& check) = 0;
+  /// About how long a Save would take. While workers train, too.
+  virtual double SecondsToSave() = 0;
 };
 
 /// Keeps the model of a pass. Called while no worker trains.

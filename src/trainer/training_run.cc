@@ -14,6 +14,21 @@
 namespace millrace {
 namespace {
 
+// Checkpoints that nobody asked for come where a stop would have to write for so many seconds, and
+constexpr double kShortSave = 0.2;
+// - soon after the start, so that later ones have changes alone: after so many times the seconds that it takes, if
+// these
+//   are few;
+constexpr double kTimesOfFirst = 3;
+constexpr double kLongestFirst = 5;
+// - where no worker has a batch to train, and there is time: after as many;
+constexpr double kTimesOfIdle = 3;
+// - else rarely enough to cost a hundredth.
+constexpr double kTimesOfBusy = 100;
+constexpr double kLeastBetween = 0.5;  // seconds
+/// A stop may take so many seconds to save what would be trained again sooner.
+constexpr double kLongSave = 0.7;
+
 /// What those that wait for the rank that leads are told.
 enum class Told : uint8_t {
   kEvaluate,  ///< all measure their share
@@ -161,9 +176,25 @@ void TrainingRun::StartPass() {
   report_.finite_step = -1;
 }
 
-bool TrainingRun::IsTimeForCheckpoint() const {
+bool TrainingRun::IsTimeForCheckpoint(bool is_busy) {
+  const int64_t steps = progress_.steps_started;
+  is_busy |= std::exchange(steps_seen_, steps) != steps;
+  if (hooks_.checkpointer == nullptr) return false;
   const double minutes = job_->desc().checkpoint().every_minutes();
-  return hooks_.checkpointer != nullptr && minutes > 0 && SecondsSince(last_checkpoint_) >= 60 * minutes;
+  const double seconds = SecondsSince(last_checkpoint_);
+  if (minutes > 0 && seconds >= 60 * minutes) return true;
+  if (job_->is_dist() || seconds < kLeastBetween || progress_.steps_done == last_checkpoint_step_) return false;
+  const double saving = hooks_.checkpointer->SecondsToSave();
+  double times = is_busy ? kTimesOfBusy : kTimesOfIdle;
+  if (HasNoCheckpoint() && saving < kLongestFirst) times = is_busy ? kTimesOfFirst : 1;
+  is_between_due_ = saving > kShortSave && seconds > saving * times;
+  return is_between_due_;
+}
+
+bool TrainingRun::IsSoonerTrained() const {
+  if (!asked_to_stop_.stop_requested() || job_->is_dist() || hooks_.checkpointer == nullptr) return false;
+  const double saving = hooks_.checkpointer->SecondsToSave();
+  return saving > kLongSave && SecondsSince(last_checkpoint_) < saving * (HasNoCheckpoint() ? kTimesOfFirst : 1);
 }
 
 bool TrainingRun::SavesCheckpoints() const {
@@ -181,11 +212,12 @@ Status TrainingRun::DoAtBoundary(const std::stop_token& stop) {
     if (Status evaluated = Evaluate(stop); !evaluated.ok()) return DoCheckpointAfterFailure(evaluated, false);
   }
   if (stop.stop_requested()) report_.interrupted = true;
-  const bool is_due = is_ending() || last_eval_was_best_ ||
-                      Crossed(checkpoint.every_steps(), last_checkpoint_step_, state_.step) ||
-                      Crossed(checkpoint.every_epochs(), last_checkpoint_epoch_, state_.epoch) || IsTimeForCheckpoint();
-  if (!is_due) return Status::Ok();
-  MR_TRY(SaveCheckpoint());
+  const bool is_asked_for = is_ending() || last_eval_was_best_ ||
+                            Crossed(checkpoint.every_steps(), last_checkpoint_step_, state_.step) ||
+                            Crossed(checkpoint.every_epochs(), last_checkpoint_epoch_, state_.epoch);
+  if (is_asked_for) is_between_due_ = false;
+  if (!is_asked_for && !is_between_due_ && !IsTimeForCheckpoint(true)) return Status::Ok();
+  MR_TRY(SaveCheckpoint(true));
   EndWhereSaved(stop);
   return Status::Ok();
 }
@@ -253,7 +285,7 @@ Status TrainingRun::DoEndPass(const std::stop_token& stop) {
       // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
       state_ = std::move(trained);
       report_.interrupted = true;
-      return SaveCheckpoint();
+      return SaveCheckpoint(true);
     }
   }
   state_.last_metrics = pass_.metrics;
@@ -274,7 +306,8 @@ Status TrainingRun::DoEndPass(const std::stop_token& stop) {
   if (stop.stop_requested()) report_.interrupted = !last;
   const bool is_due = is_ending() || last_eval_was_best_ || due(job_->desc().checkpoint().every_epochs());
   if (!is_due) return Status::Ok();
-  MR_TRY(SaveCheckpoint());
+  // The model of a day is there, and is not to be made twice.
+  MR_TRY(SaveCheckpoint(!last && hooks_.pass_saver == nullptr));
   if (!last) EndWhereSaved(stop);
   return Status::Ok();
 }
@@ -310,18 +343,32 @@ Result<EvalReport> TrainingRun::Measure(const std::stop_token& stop) {
   return report;
 }
 
-Status TrainingRun::SaveCheckpoint() {
-  last_checkpoint_ = Clock::now();
+Status TrainingRun::SaveCheckpoint(bool may_leave_out) {
+  const bool can_be_trained = may_leave_out && !last_eval_was_best_;
   last_checkpoint_step_ = state_.step;
   last_checkpoint_epoch_ = state_.epoch;
-  if (hooks_.checkpointer == nullptr) return Status::Ok();
-  MR_TRY(workers_->MergePrivateVars());
-  MR_TRY(workers_->SaveStates(&state_));
-  const auto start = Clock::now();
+  if (hooks_.checkpointer != nullptr && !(can_be_trained && IsSoonerTrained())) {
+    MR_TRY(workers_->MergePrivateVars());
+    MR_TRY(workers_->SaveStates(&state_));
+    const auto start = Clock::now();
+    Status saved = TrySaving();
+    if (saved.code() == StatusCode::kCancelled && asked_to_stop_.stop_requested()) {
+      report_.interrupted = true;
+      saved = can_be_trained && IsSoonerTrained() ? Status::Ok() : TrySaving();
+    }
+    MR_TRY(saved);
+    report_.checkpoint_seconds += SecondsSince(start);
+  }
+  last_checkpoint_ = Clock::now();
+  is_between_due_ = false;
+  return Status::Ok();
+}
+
+Status TrainingRun::TrySaving() {
   const auto check = [this] { return CheckToBeSaved(*session_, state_.step, &report_); };
-  MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false), check));
+  MR_TRY(hooks_.checkpointer->Save(state_, {last_eval_was_best_, is_between_due_}, check));
+  last_eval_was_best_ = false;
   report_.saved_step = state_.step;
-  report_.checkpoint_seconds += SecondsSince(start);
   return Status::Ok();
 }
 

@@ -69,8 +69,9 @@ class TrainingRun {
   Status AtBoundary(const std::stop_token& stop);
   /// Whether this rank, or the one that leads, saves checkpoints.
   bool SavesCheckpoints() const;
-  /// Whether checkpoint.every_minutes asks for a boundary.
-  bool IsTimeForCheckpoint() const;
+  /// Whether checkpoint.every_minutes asks for a boundary, or a checkpoint costs nothing and keeps short what a stop
+  /// has to write: no worker `is_busy`, and none has begun a batch since the last call.
+  bool IsTimeForCheckpoint(bool is_busy);
   /// Of the pass so far, without its pauses.
   double PassSeconds() const;
   /// Completes the report of the pass and hands it to the reporter.
@@ -79,7 +80,7 @@ class TrainingRun {
   Status ReportPoint(int64_t from, std::vector<FetchLine::Value> fetched);
   /// Goes on to the next pass of a dataset, with what is due between them.
   Status EndPass(const std::stop_token& stop);
-  Status SaveCheckpoint();
+  Status SaveCheckpoint() { return SaveCheckpoint(false); }
   /// For a failure that left the parameters sound: saves what was trained, and returns the failure with a line that
   /// says so.
   Status CheckpointAfterFailure(const Status& failure, bool of_files);
@@ -113,6 +114,13 @@ class TrainingRun {
   Status Evaluate(const std::stop_token& stop);
   /// Where this rank leads, with those of all others, which wait for it in Together.
   Result<EvalReport> Measure(const std::stop_token& stop);
+  /// With `may_leave_out`, a run that was asked to stop saves nothing where training again takes less time.
+  Status SaveCheckpoint(bool may_leave_out);
+  Status TrySaving();
+  /// Whether what was trained since the last checkpoint is trained again sooner than it is saved, and the run
+  /// was asked to stop.
+  bool IsSoonerTrained() const;
+  bool HasNoCheckpoint() const { return report_.saved_step == 0; }
   /// A stop that came while a checkpoint was written ends the run with that one: another batch would cost another one.
   void EndWhereSaved(const std::stop_token& stop);
 
@@ -128,9 +136,11 @@ class TrainingRun {
   PassReport pass_;
   Clock::time_point pass_start_;
   Clock::time_point last_checkpoint_;
+  int64_t steps_seen_ = -1;  ///< by IsTimeForCheckpoint
   int64_t last_checkpoint_step_ = 0;
   int64_t last_checkpoint_epoch_ = 0;
   bool last_eval_was_best_ = false;
+  bool is_between_due_ = false;    ///< CheckpointReason::is_between, at the next boundary
   std::stop_token asked_to_stop_;  ///< the caller's, within Run
   std::stop_source all_stop_;      ///< of a job of ranks
 };

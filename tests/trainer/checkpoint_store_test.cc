@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "core/file.h"
+#include "core/folder_entries.h"
 #include "core/sealed_text.h"
 #include "model.pb.h"
 #include "runtime/variable_store.h"
@@ -246,6 +249,36 @@ TEST_F(LargeTableCheckpoints, OfTheSameStepTakeThePlaceOfTheOneThatTheyGoOnFrom)
   EXPECT_EQ(ChangesOfWhatIsRestored(), 1);
 }
 
+// Rows that are new are read once, wherever they lie.
+TEST_F(LargeTableCheckpoints, HaveNewRowsAloneHoweverManyThereAre) {
+  ASSERT_TRUE(Write(1).ok());
+  for (int step = 2; step <= 5; ++step) {
+    Push(static_cast<uint64_t>(300 * step), static_cast<uint64_t>(300 * step) + 300);
+    ASSERT_TRUE(Write(step).ok());
+    EXPECT_EQ(ChangesOfWhatIsRestored(), step - 1);
+  }
+}
+
+TEST_F(LargeTableCheckpoints, InAHurryHaveWhatChangedHoweverManyThereWere) {
+  ASSERT_TRUE(Write(1).ok());
+  Push(0, 290);
+  CheckpointContent content;
+  content.manifest.set_step(2);
+  content.manifest.set_run_id(1);
+  content.full_every = 2;
+  content.hurries = true;
+  ASSERT_TRUE(store_.Write(content, program_, scope_).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 1);
+  Push(0, 1);
+  content.manifest.set_step(3);
+  ASSERT_TRUE(store_.Write(content, program_, scope_).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 2);
+  content.manifest.set_step(4);
+  content.hurries = false;
+  ASSERT_TRUE(store_.Write(content, program_, scope_).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 0);
+}
+
 // The files of the one before are gone, or on a file system without links.
 TEST_F(LargeTableCheckpoints, ThatCannotShareFilesHaveAllRows) {
   ASSERT_TRUE(Write(1).ok());
@@ -262,12 +295,150 @@ TEST_F(LargeTableCheckpoints, ThatCannotShareFilesHaveAllRows) {
 TEST_F(LargeTableCheckpoints, TakeTheBytesOfWhatChanged) {
   ASSERT_TRUE(Write(1).ok());
   Push(0, 20);
-  const uint64_t told = store_.BytesToWrite(20, program_, scope_);
+  CheckpointContent content;
+  content.full_every = 20;
+  const uint64_t told = store_.BytesToWrite(content, program_, scope_);
+  EXPECT_EQ(SaveSize::Of(program_, scope_).BytesToWrite(true), told) << "a look from outside";
   std::atomic<uint64_t> written{0};
   ASSERT_TRUE(Write(2, {{}, [&written](uint64_t bytes) { written += bytes; }}).ok());
   EXPECT_NEAR(static_cast<double>(told), 20.0 * 8 * kDim, 1000);
   EXPECT_NEAR(static_cast<double>(written), static_cast<double>(told), 10000);
   EXPECT_EQ(std::filesystem::hard_link_count(folder_.path() + "/step-000000000002/tables/t/0512-1023"), 2);
+}
+
+/// A tensor that is large enough to be saved by what changed, a small one, and checkpoints of them.
+class LargeTensorCheckpoints : public testing::Test {
+ protected:
+  LargeTensorCheckpoints() {
+    BlockDesc& block = *program_.add_blocks();
+    for (const char* name : {"small", "wide"}) {
+      VarDesc& var = *block.add_vars();
+      var.set_name(name);
+      var.set_persistable(true);
+      var.mutable_type()->set_type(VarType::LOD_TENSOR);
+    }
+    std::fill_n(scope_.Var("small")->GetMutable<Tensor>()->Resize<float>({3}), 3, 0.5F);
+    float* const wide = scope_.Var("wide")->GetMutable<Tensor>()->Resize<float>({kRows, kDim});
+    std::iota(wide, wide + kRows * kDim, 0.0F);
+  }
+  float* Wide() { return scope_.Find("wide")->GetMutable<Tensor>()->Resize<float>({kRows, kDim}); }
+  void Change(int first_row, int rows) {
+    for (int64_t i = int64_t{kDim} * first_row; i < int64_t{kDim} * (first_row + rows); ++i) Wide()[i] += 1;
+    scope_.Find("small")->GetMutable<Tensor>()->Resize<float>({3})[0] += 1;
+  }
+  CheckpointContent Content(int64_t step) const {
+    CheckpointContent content;
+    content.manifest.set_step(step);
+    content.manifest.set_run_id(1);
+    content.full_every = 20;
+    return content;
+  }
+  Status Write(int64_t step) { return store_.Write(Content(step), program_, scope_); }
+  FoundCheckpoint Newest() {
+    std::vector<std::string> refused;
+    const auto found = store_.FindNewest(Fits, &refused);
+    EXPECT_TRUE(found.ok() && found->has_value()) << found.status().message();
+    return **found;
+  }
+  /// Whether the newest checkpoint has what the variables have, and how many times changes.
+  int ChangesOfWhatIsRestored() {
+    const FoundCheckpoint found = Newest();
+    const auto& variables = found.manifest.variable();
+    Scope scope;
+    const Status restored = RestoreVariables(found.folder, {variables.begin(), variables.end()}, scope, nullptr, 2);
+    EXPECT_TRUE(restored.ok()) << restored.message();
+    for (const char* name : {"small", "wide"}) {
+      const Tensor& was = scope_.Find(name)->Get<Tensor>();
+      const Tensor& is = scope.Find(name)->Get<Tensor>();
+      EXPECT_TRUE(is.dims() == was.dims());
+      EXPECT_EQ(std::memcmp(is.raw_data(), was.raw_data(), BytesOf(was)), 0) << name;
+    }
+    return variables[1].changes_size();
+  }
+  std::string ChangesFile(int64_t step, int changes) const {
+    return folder_.path() + "/step-00000000000" + std::to_string(step) + "/changes/" + std::to_string(changes) +
+           "/wide";
+  }
+
+  static constexpr int kRows = 131075;  // the last block is shorter
+  static constexpr int kDim = 65;
+  TempDir folder_ = TempDir::Create("large_tensor").value();
+  CheckpointStore store_ = CheckpointStore::Create(folder_.path(), 9, 2).value();
+  ProgramDesc program_;
+  Scope scope_;
+};
+
+TEST_F(LargeTensorCheckpoints, HaveTheBlocksThatChanged) {
+  ASSERT_TRUE(Write(1).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 0);
+  Change(7, 1);
+  Change(kRows - 1, 1);
+  ASSERT_TRUE(Write(2).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 1);
+  EXPECT_LT(std::filesystem::file_size(ChangesFile(2, 1)), 3 * kTensorBlock + 100);
+  EXPECT_EQ(std::filesystem::hard_link_count(folder_.path() + "/step-000000000002/tensors/wide"), 2);
+  EXPECT_EQ(Newest().manifest.format_version(), 2);
+  Change(7, 2);
+  ASSERT_TRUE(Write(3).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 2);
+  Change(0, kRows / 2 + 100);
+  ASSERT_TRUE(Write(4).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 0) << "more than half changed";
+}
+
+TEST_F(LargeTensorCheckpoints, OfARunThatGoesOnHaveWhatChangedSince) {
+  ASSERT_TRUE(Write(1).ok());
+  CheckpointStore again = CheckpointStore::Create(folder_.path(), 9, 2).value();
+  ASSERT_TRUE(again.GoOnFrom(Newest(), scope_).ok());
+  Change(9, 3);
+  ASSERT_TRUE(again.Write(Content(2), program_, scope_).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 1);
+}
+
+TEST_F(LargeTensorCheckpoints, OfABlocksFileThatIsBrokenAreRefused) {
+  ASSERT_TRUE(Write(1).ok());
+  Change(9, 3);
+  ASSERT_TRUE(Write(2).ok());
+  const std::string path = ChangesFile(2, 1);
+  const std::string whole = ReadFile(path).value();
+  std::vector<char> values(size_t{kRows} * kDim * sizeof(float));
+  EXPECT_TRUE(ReadBlocksFile(path, values, {}).ok());
+  const auto read = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    return ReadBlocksFile(path, values, {});
+  };
+  for (const size_t size : {size_t{0}, size_t{31}, size_t{35}, whole.size() - 1}) {
+    EXPECT_EQ(read(whole.substr(0, size)).code(), StatusCode::kBadData) << size;
+  }
+  EXPECT_THAT(read(whole + "x").message(), HasSubstr("bytes follow its last block"));
+  EXPECT_THAT(read("x" + whole.substr(1)).message(), HasSubstr("does not begin as a file of blocks"));
+  std::string beyond = whole;
+  beyond[34] = 1;  // the third byte of the first block's number
+  EXPECT_THAT(read(beyond).message(), HasSubstr("the tensor has no block"));
+  values.resize(values.size() - 4);
+  EXPECT_THAT(read(whole).message(), HasSubstr("it is of a tensor of"));
+  // A checkpoint says so before anything is read.
+  std::vector<std::string> refused;
+  EXPECT_EQ(store_.FindNewest(Fits, &refused)->value().manifest.step(), 2);
+  EXPECT_FALSE(read(beyond).ok());
+  EXPECT_EQ(store_.FindNewest(Fits, &refused)->value().manifest.step(), 1);
+  EXPECT_THAT(refused, testing::ElementsAre(HasSubstr("changes/1/wide\" is damaged")));
+}
+
+// Whoever asked for the others still has them.
+TEST_F(LargeTensorCheckpoints, ThatNobodyAskedForTakeNoPlaceOfOthers) {
+  CheckpointStore store = CheckpointStore::Create(folder_.path(), 2, 1).value();
+  for (int64_t step = 1; step <= 6; ++step) {
+    CheckpointContent content = Content(step);
+    content.is_between = step == 2 || step == 4 || step == 5;
+    ASSERT_TRUE(store.Write(content, program_, scope_).ok());
+    if (step == 5) {
+      EXPECT_EQ(Newest().manifest.step(), 5);
+    }
+  }
+  std::vector<std::string> names = NamesIn(folder_.path()).value();
+  std::sort(names.begin(), names.end());
+  EXPECT_THAT(names, testing::ElementsAre("step-000000000003", "step-000000000006"));
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ class Notes final : public RunReporter {
   Status OnLoad(const PassStats&) override { return Status::Ok(); }
   Status OnFetch(const FetchLine& line) override {
     ++fetches;
+    stop_at_fetch.request_stop();
     lines.push_back(line);
     most_threads = std::max(most_threads, ThreadsNow());
     return failure;
@@ -45,6 +46,7 @@ class Notes final : public RunReporter {
     return Status::Ok();
   }
 
+  std::stop_source stop_at_fetch{std::nostopstate};
   std::atomic<int> fetches{0};  ///< lines so far, for other threads
   std::vector<FetchLine> lines;
   std::vector<FetchLine> points;
@@ -56,18 +58,27 @@ class Notes final : public RunReporter {
 
 class SavedSteps final : public Checkpointer {
  public:
-  Status Save(const RunState& state, bool best, const std::function<Status()>& check) override {
+  double SecondsToSave() override { return seconds_to_save; }
+  Status Save(const RunState& state, const CheckpointReason& reason, const std::function<Status()>& check) override {
     MR_TRY(check());
+    if (gives_up.stop_possible()) {
+      std::exchange(gives_up, std::stop_source(std::nostopstate)).request_stop();
+      return Cancelled("a stop");
+    }
     steps.push_back(state.step);
     for (const GroupSample& sample : state.metric_totals.samples) grouped_rows.push_back(sample.rows().size());
-    if (best) best_step = state.step;
+    if (reason.is_best) best_step = state.step;
+    if (reason.is_between) ++between;
     stop_while_saving.request_stop();
     return Status::Ok();
   }
   std::stop_source stop_while_saving{std::nostopstate};  ///< is asked in the middle of each save
+  std::stop_source gives_up{std::nostopstate};           ///< is asked in the middle of the first save, which ends then
   std::vector<int64_t> steps;
   std::vector<size_t> grouped_rows;  ///< rows of GAUC in each save
   int64_t best_step = -1;
+  double seconds_to_save = 0;
+  int between = 0;  ///< saves that nobody asked for
 };
 
 class MultiTrainerTest : public testing::TestWithParam<const char*> {
@@ -307,6 +318,41 @@ TEST_P(MultiTrainerTest, AStopWithinACheckpointEndsTheRunWithThatOne) {
   EXPECT_TRUE(report->interrupted);
   ASSERT_EQ(saved_.steps.size(), 1);
   EXPECT_EQ(report->state.step, saved_.steps[0]);
+}
+
+TEST_P(MultiTrainerTest, ALongCheckpointThatAStopEndsIsWrittenOnceMoreAndShorter) {
+  saved_.gives_up = std::stop_source();
+  const std::unique_ptr<JobSession> job = MakeJob(JobOf("epochs: 100 checkpoint { every_steps: 5 }"), "", Threads());
+  const Result<RunReport> report = Run(*job, saved_.gives_up.get_token());
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_TRUE(report->interrupted);
+  EXPECT_THAT(saved_.steps, ElementsAre(report->state.step));
+  EXPECT_EQ(report->saved_step, report->state.step);
+}
+
+TEST_P(MultiTrainerTest, WhatIsTrainedAgainSoonerThanSavedIsNotSavedAtAStop) {
+  saved_.seconds_to_save = 1e6;
+  saved_.stop_while_saving = std::stop_source();
+  notes_.stop_at_fetch = saved_.stop_while_saving;
+  const std::unique_ptr<JobSession> job = MakeJob(JobOf("epochs: 2"), "", {"fetch_config.print_period=1"});
+  const Result<RunReport> report = Run(*job, saved_.stop_while_saving.get_token());
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_TRUE(report->interrupted);
+  EXPECT_THAT(saved_.steps, ElementsAre());
+  EXPECT_EQ(report->saved_step, 0);
+}
+
+TEST_P(MultiTrainerTest, WhileInputIsWaitedForACheckpointComesUnasked) {
+  saved_.seconds_to_save = 0.3;
+  const std::unique_ptr<JobSession> job =
+      MakeJob(JobOf("checkpoint { every_epochs: 0 }"), "",
+              {"data_desc.thread_num=1", "data_desc.pipe_command=\"sleep 1; cat\""});
+  const Result<RunReport> report = Run(*job);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  // Rows in memory are all there before the first batch.
+  const bool streams = GetParam() == std::string("QueueDataset");
+  EXPECT_EQ(saved_.between > 0, streams);
+  EXPECT_EQ(saved_.steps.size(), static_cast<size_t>(saved_.between));
 }
 
 INSTANTIATE_TEST_SUITE_P(Datasets, MultiTrainerTest, testing::Values("QueueDataset", "InMemoryDataset"));

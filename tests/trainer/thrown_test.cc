@@ -219,7 +219,8 @@ class ThrowingHandler final : public FetchHandler {
 
 class KeptSteps final : public Checkpointer {
  public:
-  Status Save(const RunState& state, bool, const std::function<Status()>& check) override {
+  double SecondsToSave() override { return 0; }
+  Status Save(const RunState& state, const CheckpointReason&, const std::function<Status()>& check) override {
     MR_TRY(check());
     fuse.Step();
     steps.push_back(state.step);
