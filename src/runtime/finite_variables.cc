@@ -4,8 +4,11 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/float_text.h"
+#include "core/on_threads.h"
 #include "kernels/non_finite.h"
 #include "program/program_files.h"
 #include "runtime/transfer.h"
@@ -54,24 +57,32 @@ int64_t FirstNonFinite(const Tensor& tensor) {
   return tensor.dtype() == DType::kFloat64 ? FirstNonFinite(ValuesOf<double>(tensor)) : -1;
 }
 
-Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root) {
+Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root, int threads) {
   const std::set<std::string> written = WrittenPersistables(program);
+  std::vector<std::pair<const VarDesc*, const Variable*>> looked_at;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    const Variable* const variable = var.persistable() ? root.Find(var.name()) : nullptr;
+    if (variable == nullptr) continue;
+    const bool is_trained = variable->Is<Tensor>() && written.contains(var.name());
+    if (is_trained || variable->Is<std::unique_ptr<SparseTable>>()) looked_at.emplace_back(&var, variable);
+  }
+  std::vector<std::string> found(looked_at.size());
+  MR_TRY(OnThreads(threads, looked_at.size(), "looking for NaN", [&](size_t i) {
+    const Variable& variable = *looked_at[i].second;
+    if (variable.Is<Tensor>()) {
+      HostView host_view;
+      MR_ASSIGN(const Tensor* const shown, host_view.Of(variable.Get<Tensor>()));
+      found[i] = DescribeTensor(*shown);
+    } else {
+      found[i] = DescribeTable(*variable.Get<std::unique_ptr<SparseTable>>());
+    }
+    return Status::Ok();
+  }));
   std::string text;
   size_t variables = 0;
-  HostView host_view;
-  for (const VarDesc& var : program.blocks(0).vars()) {
-    if (!var.persistable()) continue;
-    const Variable* variable = root.Find(var.name());
-    if (variable == nullptr) continue;
-    std::string found;
-    if (variable->Is<std::unique_ptr<SparseTable>>()) {
-      found = DescribeTable(*variable->Get<std::unique_ptr<SparseTable>>());
-    } else if (variable->Is<Tensor>() && written.contains(var.name())) {
-      MR_ASSIGN(const Tensor* const shown, host_view.Of(variable->Get<Tensor>()));
-      found = DescribeTensor(*shown);
-    }
-    if (found.empty()) continue;
-    if (++variables <= kMostNamed) text += "\n  \"" + var.name() + "\"" + found;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i].empty()) continue;
+    if (++variables <= kMostNamed) text += "\n  \"" + looked_at[i].first->name() + "\"" + found[i];
   }
   if (variables == 0) return Status::Ok();
   if (variables > kMostNamed) text += "\n  and " + std::to_string(variables - kMostNamed) + " more";

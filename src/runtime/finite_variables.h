@@ -13,8 +13,8 @@ int64_t FirstNonFinite(const Tensor& tensor);
 /// Looks for NaN and infinite values in what a program trains: the persistable tensors of `root` that an operator of
 /// `program` writes (parameters, optimizers' state, running statistics), and the rows of its tables with their state.
 ///
-/// kBadData that names those that hold such values, how many, and the first of each. Reads every value once; nobody may
-/// write meanwhile.
-Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root);
+/// kBadData that names those that hold such values, how many, and the first of each. Reads every value once, of up to
+/// `threads` variables at a time; nobody may write meanwhile.
+Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root, int threads = 1);
 
 }  // namespace millrace

@@ -12,6 +12,7 @@
 
 #include "batch/slot_schema.h"
 #include "config/trainer_desc_reader.h"
+#include "core/on_threads.h"
 #include "dist/wire.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
@@ -113,6 +114,9 @@ class CompiledJob {
   bool lines_are_piped() const;
   /// Workers, or pipelines.
   int workers() const { return parts_.workers; }
+  /// Threads for what is done while the workers stand still: a job of few workers has the other processors for it. In a
+  /// job of ranks these are other ranks'.
+  int threads_at_rest() const { return is_dist() ? workers() : std::max(workers(), ThreadsHere()); }
   /// Whether passes have files of their own; an `infer` job reads filelist.
   bool is_incremental() const { return desc().has_incremental() && !desc().infer(); }
   /// Passes over the input: epochs, or the days of an incremental job; one of an `infer` job.

@@ -11,7 +11,6 @@
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
 #include "core/elapsed.h"
-#include "core/on_threads.h"
 #include "core/version.h"
 #include "program/rate_variables.h"
 #include "runtime/transfer.h"
@@ -190,10 +189,8 @@ void StoreProgress(const RunState& state, CheckpointManifest* to) {
 Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& session, std::stop_token stop,
                                                                  std::FILE* terminal) {
   const CompiledJob& job = session.job();
-  // Workers stand still meanwhile: one of few workers has the other processors for it, but for those of other ranks.
-  const int threads = job.is_dist() ? job.workers() : std::max(job.workers(), ThreadsHere());
-  MR_ASSIGN(CheckpointStore store,
-            CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep(), threads));
+  MR_ASSIGN(CheckpointStore store, CheckpointStore::Create(job.output_dir() + "/checkpoints",
+                                                           job.desc().checkpoint().keep(), job.threads_at_rest()));
   std::unique_ptr<JobCheckpointer> checkpointer(
       new JobCheckpointer(session, std::move(store), NewRunId(), std::move(stop), terminal));
   if (!job.feeds_itself() && !job.desc().infer()) MR_TRY(checkpointer->LookAtFiles(0, checkpointer->stop_));

@@ -9,7 +9,9 @@ namespace millrace {
 
 Status CheckToBeSaved(const JobSession& session, int64_t step, RunReport* report) {
   if (session.job().desc().allow_non_finite() || report->finite_step == step) return Status::Ok();
-  const Status finite = CheckFiniteVariables(session.job().model().main, session.root());
+  // Ranks are asked for one table at a time.
+  const Status finite = CheckFiniteVariables(session.job().model().main, session.root(),
+                                             session.job().is_dist() ? 1 : session.job().threads_at_rest());
   if (finite.ok()) {
     report->finite_step = step;
     return Status::Ok();
