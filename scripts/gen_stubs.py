@@ -71,7 +71,7 @@ TYPES = {
     "shape": "Sequence[int]", "lod_level": "int", "param_attr": "Any", "bias_attr": "Any", "act": "Optional[str]",
     "inputs": "Mapping[str, Any]", "attrs": "Optional[Mapping[str, Any]]", "axes": "Any", "perm": "Sequence[int]",
     "starts": "Sequence[int]", "ends": "Sequence[int]", "pool_type": "str", "pad_value": "float",
-    "is_sparse": FLAG, "throw_eof_exp": FLAG, "is_distributed": FLAG, "is_test": FLAG, "keep_dim": FLAG, "soft_label": FLAG, "per_slot": FLAG,
+    "is_sparse": FLAG, "by_slot": FLAG, "throw_eof_exp": FLAG, "is_distributed": FLAG, "is_test": FLAG, "keep_dim": FLAG, "soft_label": FLAG, "per_slot": FLAG,
     "normalize": FLAG, "staircase": FLAG, "lazy_mode": FLAG, "trainable": FLAG, "for_test": FLAG, "debug": FLAG,
     "return_numpy": FLAG, "is_shuffle": FLAG, "append_batch_size": FLAG, "return_softmax": FLAG, "uniform": FLAG,
     "transpose_x": FLAG, "transpose_y": FLAG, "bias_after_scale": FLAG, "drop_last": FLAG,
@@ -110,7 +110,7 @@ TYPES = {
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }
 # Where an argument means something else: of a class, of a function.
-OF_CLASS = {("Predictor", "feed"): "Union[str, Sequence[str]]", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
+OF_CLASS = {("Predictor", "columns"): "Any", ("Predictor", "feed"): "Union[str, Sequence[str]]", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
             ("io", "reader"): "Callable[[], Any]"}
 OF_FUNCTION = {**{("decorate_sample_generator", "sample_generator"): "Callable[[], Any]"},
                **{(method, "reader"): "Callable[[], Any]" for method in ("decorate_batch_generator", "decorate_sample_list_generator")},
@@ -125,7 +125,7 @@ RETURNS = {
     "Executor.trainer_desc": "TrainerDesc", "PipelineOptimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
     "TrainerDesc.__str__": "str",
     "Executor.train_from_reader": "Report", "read_file": "Any",
-    "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "Any", "Job.config": "str", "Job.ops": "str",
+    "Job.from_text": "Job", "Job.run": "Report", "Job.fit": "Report", "Job.parameter": "Any", "Job.config": "str", "Job.ops": "str",
     "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",
     "Program.unique_name": "str", "Program.all_parameters": "List[Variable]", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
     "Program.serialize": "bytes", "Program.startup_bytes": "bytes", "Program.ops": "str", "Program.to_string": "str",

@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 
-from . import _millrace, _ranks
+from . import _frames, _millrace, _ranks
 from ._settings import quoted
 from .errors import MillraceWarning
 from .framework import _array_or_rows
@@ -56,6 +56,28 @@ class Job:
         """
         sys.stdout.flush()
         return Report(**_ranks.of_leader(self._job.run(os.fspath(resume), model, not verbose), "the report of Job.run"))
+
+    def fit(self, data, eval_data=None, resume="never", verbose=True):
+        """Trains on rows in memory, as run() does on files, and returns a Report.
+
+            job = millrace.Job("census.prototxt", output_dir="out")
+            report = job.fit(frame, eval_data=other)
+            scores = millrace.Predictor("out/model").predict(other)
+
+        `data` is a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, or a dict of arrays or lists
+        by column. The job's features make slots of its columns by their names, as of CSV: the model takes files with these
+        columns as well. Null, None and NaT are missing, and NaN where it stands for that (pandas, numpy, lists; not
+        Arrow and polars, which have null). What the job says of files to train on does not count.
+        `eval_data` is what evaluations measure, in place of eval.filelist.
+
+        Values stay where they are, as far as the frame has them in Arrow's form or numpy's; rows are made by the job's threads.
+        A value that a feature does not take is a DataError with row (from 0), column and value. `resume`, `verbose`, Ctrl-C and
+        a second call are those of run().
+        """
+        frame = _frames.frame_of(data, "data", "Job.fit: data")
+        evaluated = None if eval_data is None else _frames.frame_of(eval_data, "eval_data", "Job.fit: eval_data")
+        sys.stdout.flush()
+        return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose))
 
     def parameter(self, name):
         """A copy of a parameter after run(): "h.w_0" of the fc layer "h" is an array [inputs, outputs], a table that grows is

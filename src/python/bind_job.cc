@@ -6,11 +6,14 @@
 
 #include "app/default_environment.h"
 #include "app/same_job.h"
+#include "config/file_list.h"
 #include "config/print_config.h"
+#include "datafeed/frame_feed.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
 #include "python/process_ranks.h"
+#include "python/py_frame.h"
 #include "python/report_dict.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
@@ -33,13 +36,64 @@ class PyJob {
     request_.overrides = std::move(overrides);
     request_.has_output_folder = !output_dir_.empty();
     request_.of_ranks = ranks_ != nullptr;
+    request_.may_lack_files = ranks_ == nullptr;
     Compile("never");
+  }
+
+  /// Run over rows in memory: of the frame "data", and for evaluations of "eval_data", which may be null.
+  py::dict Fit(const PyFrame& data, const PyFrame* eval_data, const std::string& resume, bool is_quiet) {
+    if (ranks_ != nullptr) {
+      throw StatusError(InvalidConfig(
+          "Job.fit: not supported yet: several processes, each with rows in memory; write files, and Job.run"));
+    }
+    if (job().desc().has_incremental() || job().desc().infer() || job().desc().data_desc().feature_size() == 0) {
+      throw StatusError(
+          InvalidConfig("Job.fit: rows in memory are trained by a job whose features make slots of their columns "
+                        "(data_desc.feature), "
+                        "without incremental and infer"));
+    }
+    frames_ = {data.frame};
+    if (eval_data != nullptr) frames_.push_back(eval_data->frame);
+    Compile(resume);
+    return RunSession(resume, "last", is_quiet);
   }
 
   py::dict Run(const std::string& resume, const std::string& model, bool is_quiet) {
     // Files may have come or changed since the last run; a run that goes on has the statistics of the one before it.
     const bool goes_on = resume != "never" && job().desc().data_desc().has_feature_states();
-    if (has_run_ || goes_on) Compile(resume);
+    if (has_run_ || goes_on || !frames_.empty()) {
+      frames_.clear();
+      Compile(resume);
+    }
+    if (session_ == nullptr) {
+      throw StatusError(
+          InvalidConfig("Job.run: the job names no files to read; filelist: \"...\" does, or Job.fit(data) trains on "
+                        "rows in memory"));
+    }
+    return RunSession(resume, model, is_quiet);
+  }
+
+  /// A tensor as an array, a table as (keys, weights).
+  py::object Parameter(const std::string& name) const {
+    const Variable* variable = has_run_ ? session_->root().Find(name) : nullptr;
+    if (variable != nullptr && variable->Is<std::unique_ptr<SparseTable>>()) {
+      return ToRows(*variable->Get<std::unique_ptr<SparseTable>>());
+    }
+    if (variable == nullptr || !variable->Is<Tensor>()) {
+      throw StatusError(
+          NotFound("the job has no parameter \"" + name + "\"" + (has_run_ ? "" : ": parameters are made by run()")));
+    }
+    return ToArray(variable->Get<Tensor>());
+  }
+
+  const std::string& warnings() const { return job().config().warnings; }
+  std::string config_text() const { return PrintConfig(job().desc()); }
+  const std::string& output_dir() const { return job().output_dir(); }
+  std::string Ops() const { return PrintOps(job().train().ops()); }
+
+ private:
+  /// What Job.run returns.
+  py::dict RunSession(const std::string& resume, const std::string& model, bool is_quiet) {
     has_run_ = true;
     if (ranks_ != nullptr) {
       ranks_->Together("Job.run");
@@ -64,62 +118,84 @@ class PyJob {
     return report;
   }
 
-  /// A tensor as an array, a table as (keys, weights).
-  py::object Parameter(const std::string& name) const {
-    const Variable* variable = has_run_ ? session_->root().Find(name) : nullptr;
-    if (variable != nullptr && variable->Is<std::unique_ptr<SparseTable>>()) {
-      return ToRows(*variable->Get<std::unique_ptr<SparseTable>>());
-    }
-    if (variable == nullptr || !variable->Is<Tensor>()) {
-      throw StatusError(
-          NotFound("the job has no parameter \"" + name + "\"" + (has_run_ ? "" : ": parameters are made by run()")));
-    }
-    return ToArray(variable->Get<Tensor>());
-  }
+  struct Compiled {
+    std::unique_ptr<Environment> environment;
+    std::shared_ptr<const CompiledJob> job;
+    std::unique_ptr<JobSession> session;  ///< null: its rows are to come
+  };
 
-  const std::string& warnings() const { return job().config().warnings; }
-  std::string config_text() const { return PrintConfig(job().desc()); }
-  const std::string& output_dir() const { return job().output_dir(); }
-  std::string Ops() const { return PrintOps(job().train().ops()); }
-
- private:
   void Compile(const std::string& resume) {
-    using Loaded = std::pair<std::unique_ptr<Environment>, std::unique_ptr<JobSession>>;
     const Environment& shared = SharedEnvironment();
     if (ranks_ != nullptr) ranks_->Together("Job");
     RankGroup* const group = ranks_ == nullptr ? nullptr : ranks_->group;
-    auto [environment, session] = RunInterruptibly<Loaded>([&](const std::stop_token& stop) -> Result<Loaded> {
+    Compiled made = RunInterruptibly<Compiled>([&](const std::stop_token& stop) -> Result<Compiled> {
       ConfigRequest request = request_;
       request.stop = stop;
+      const auto read_rows = [&request](const std::string& field, std::string_view rows) {
+        request.overrides.push_back(field + "=\"" + std::string(rows) + "\"");
+      };
+      if (!frames_.empty()) read_rows("filelist", kTrainedRows);
+      if (frames_.size() > 1) read_rows("eval.filelist", kEvaluatedRows);
       Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &shared);
       MR_TRY(Agreed(group, read.status()));
       JobAndEnvironment& loaded = *read;
-      auto own = std::make_unique<Environment>(std::move(loaded.environment));
+      Compiled compiled;
+      compiled.environment = std::make_unique<Environment>(std::move(loaded.environment));
+      Environment& own = *compiled.environment;
       std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
       if (group != nullptr) MR_TRY(CheckSameJob(*group, loaded.config, folder));
-      const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
-      MR_TRY(PrepareFeatures(how, *own, stop, &loaded.config));
-      auto job = CompiledJob::Create(std::move(loaded.config), *own, std::move(folder), {}, stop);
+      const bool lacks_rows = frames_.empty() && loaded.config.files == std::vector<std::string>{kTrainedRows.data()};
+      if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
+      if (!lacks_rows) {
+        const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
+        MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
+        NoteColumns(&loaded.config);
+      }
+      auto job = CompiledJob::Create(std::move(loaded.config), own, std::move(folder), {}, stop);
       MR_TRY(Agreed(group, job.status()));
-      const SessionInputs inputs{.ranks = (*job)->is_dist() ? group : nullptr};
-      auto made = JobSession::Create(*std::move(job), inputs, stop);
-      MR_TRY(Agreed(group, made.status()));
-      return Loaded(std::move(own), std::move(made).value());
+      compiled.job = *std::move(job);
+      if (lacks_rows) return compiled;
+      const SessionInputs inputs{.ranks = compiled.job->is_dist() ? group : nullptr};
+      auto session = JobSession::Create(compiled.job, inputs, stop);
+      MR_TRY(Agreed(group, session.status()));
+      compiled.session = std::move(session).value();
+      return compiled;
     });
-    session_ = std::move(session);
-    environment_ = std::move(environment);
+    session_ = std::move(made.session);
+    job_ = std::move(made.job);
+    environment_ = std::move(made.environment);
     if (ranks_ != nullptr) AgreeOrThrow(ranks_, tables_.Own(this->job().model().main));
     has_run_ = false;
   }
-  const CompiledJob& job() const { return session_->job(); }
+
+  /// Lets the class that reads the job's lines read the frames.
+  Status TakeFrames(Environment* own, LoadedConfig* config) const {
+    if (frames_.size() == 1 && config->eval_files == std::vector<std::string>{kEvaluatedRows.data()}) {
+      return InvalidConfig("Job.fit: the job has eval, which names no files: give eval_data");
+    }
+    MR_ASSIGN(own->feeds, FrameFeeds(own->feeds, config->desc->data_desc(), frames_));
+    return Status::Ok();
+  }
+
+  /// As the header of the first file would be noted, so that the model tells of a CSV file with other columns.
+  void NoteColumns(LoadedConfig* config) const {
+    DataFeedDesc& feed = *config->desc->mutable_data_desc();
+    if (frames_.empty() || feed.name() != "csv" || feed.csv().names_size() > 0) return;
+    if (feed.feature_states().column_size() > 0) return;
+    const std::vector<std::string>& columns = frames_[0]->columns();
+    feed.mutable_feature_states()->mutable_column()->Assign(columns.begin(), columns.end());
+  }
+  const CompiledJob& job() const { return *job_; }
 
   const ProcessRanks* const ranks_ = RanksOfProcess();
   TablesOfRanks tables_;
   ConfigRequest request_;
   std::optional<std::string> text_;
   std::string output_dir_;
-  std::unique_ptr<Environment> environment_;  ///< with the job's plugins; outlives it
-  std::unique_ptr<JobSession> session_;
+  std::unique_ptr<Environment> environment_;              ///< with the job's plugins; outlives it
+  std::vector<std::shared_ptr<const DataFrame>> frames_;  ///< that Fit was given last
+  std::shared_ptr<const CompiledJob> job_;
+  std::unique_ptr<JobSession> session_;  ///< null: the job's rows are to come
   bool has_run_ = false;
 };
 
@@ -130,6 +206,7 @@ void BindJob(py::module_& module) {
       .def(py::init<std::string, std::optional<std::string>, std::vector<std::string>, std::string>(), py::arg("file"),
            py::arg("text"), py::arg("overrides"), py::arg("output_dir"))
       .def("run", &PyJob::Run, py::arg("resume"), py::arg("model"), py::arg("is_quiet"))
+      .def("fit", &PyJob::Fit, py::arg("data"), py::arg("eval_data"), py::arg("resume"), py::arg("is_quiet"))
       .def("parameter", &PyJob::Parameter, py::arg("name"))
       .def("ops", &PyJob::Ops)
       .def_property_readonly("warnings", &PyJob::warnings)
