@@ -4,6 +4,7 @@ import datetime
 import decimal
 import importlib
 import os
+import re
 import tempfile
 import unittest
 
@@ -250,6 +251,17 @@ class FramesTest(unittest.TestCase):
                                (rows_of(400, seed=3), "has other values now, in as many rows")]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 self.job(text, output_dir="third").fit(other, resume=checkpoint, verbose=False)
+
+    def test_the_recipe_runs_as_it_stands_there(self):
+        support.package(self, "pandas")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        text = support.read(os.path.join(support.ROOT, "docs", "recipes", "data_frames.md"))
+        names = {}
+        for source in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+            exec(compile(source, "docs/recipes/data_frames.md", "exec"), names)  # pylint: disable=exec-used
+        self.assertGreater(names["report"].evaluation["auc"], 0.95)
+        self.assertGreater(names["model"].score(names["test"], names["bought"][3000:]), 0.8)
 
     def test_what_cannot_be_fitted_is_refused(self):
         job = self.job()
