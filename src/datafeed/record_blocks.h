@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-/// Gathers the records of a binary file in blocks of about 1 MiB, or `block_size` (LineBlock::has_sizes); a longer frame makes a longer
-/// block, and of a slow source the records that are there do not wait long for others. What is no record, or is cut
-/// off, is kBadData "record 17: byte 2040: ...": behind it nothing says where the next one begins.
+/// Gathers the records of a binary file in blocks of about 1 MiB, or `block_size` (LineBlock::has_sizes); a longer
+/// frame makes a longer block, and of a slow source the records that are there do not wait long for others. What is no
+/// record, or is cut off, is kBadData "record 17: byte 2040: ...": behind it nothing says where the next one begins.
 ///
 /// One thread at a time.
 class RecordBlockReader final : public BlockReader {
