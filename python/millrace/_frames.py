@@ -1,14 +1,18 @@
 """Rows in memory, as callers have them, become frames that C++ reads without Python."""
 
+import glob
+import importlib
 import os
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from . import _millrace
-from .errors import ConfigError
+from .errors import ConfigError, NotFoundError
 
-_TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, or a dict of arrays or lists by column")
+_TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, a dict of arrays or lists by column, Parquet "
+          "files (.parquet), or an iterable of these")
+_PARQUET = (".parquet", ".pq")
 
 # The formats of Arrow for numbers of numpy, by kind and bytes.
 _FORMATS = {"i1": "c", "i2": "s", "i4": "i", "i8": "l", "u1": "C", "u2": "S", "u4": "I", "u8": "L", "f2": "e", "f4": "f",
@@ -17,11 +21,13 @@ _FORMATS = {"i1": "c", "i2": "s", "i4": "i", "i8": "l", "u1": "C", "u2": "S", "u
 
 def is_frame(data):
     """Whether it has columns with names: predict takes these as raw columns."""
-    return hasattr(data, "__arrow_c_stream__") or _is_pandas(data) or _is_structured(data)
+    return hasattr(data, "__arrow_c_stream__") or _is_pandas(data) or _is_structured(data) or (
+        isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(_PARQUET))
 
 
-def frame_of(data, name, what):
-    """The _millrace.Frame of `data`, which messages call `name`; `what` begins those about what it is."""
+def frame_of(data, name, what, wanted=()):
+    """The _millrace.Frame of `data`, which messages call `name`; `what` begins those about what it is. Of columns that are not
+    `wanted` (none: all are) values are not looked at, as far as that costs something."""
     if hasattr(data, "__arrow_c_stream__"):
         try:
             capsule = data.__arrow_c_stream__()
@@ -32,15 +38,40 @@ def frame_of(data, name, what):
         else:
             return _millrace.Frame.of_stream(capsule, name)
     if _is_pandas(data):
-        return _of_columns([(column, _of_series(data.iloc[:, at])) for at, column in enumerate(data.columns)], name, what)
+        columns = [(column, _of_series(data.iloc[:, at])) for at, column in enumerate(data.columns)]
+        return _of_columns(columns, name, what, wanted)
     if _is_structured(data):
-        return _of_columns([(column, (data[column], None)) for column in data.dtype.names], name, what)
+        return _of_columns([(column, (data[column], None)) for column in data.dtype.names], name, what, wanted)
     if isinstance(data, Mapping):
         return _of_columns([(column, _of_series(values) if _is_series(values) else (values, None))
-                            for column, values in data.items()], name, what)
-    if isinstance(data, (str, bytes, os.PathLike)) or not isinstance(data, Iterable):
-        raise ConfigError("%s: %s, not %r" % (what, _TAKEN, data))
-    raise ConfigError("%s: %s, not a %s" % (what, _TAKEN, type(data).__name__))
+                            for column, values in data.items()], name, what, wanted)
+    if isinstance(data, (str, os.PathLike)):
+        return _of_parquet(os.fspath(data), name, what, wanted)
+    if isinstance(data, (bytes, np.ndarray)) or hasattr(data, "__dlpack__") or not isinstance(data, Iterable):
+        raise ConfigError("%s: %s, not %s" % (what, _TAKEN, repr(data) if isinstance(data, (bytes, int, float)) else
+                                              "a " + type(data).__name__))
+    parts = [frame_of(part, name, "%s: part %d" % (what, at), wanted) for at, part in enumerate(data)]
+    if not parts:
+        raise ConfigError("%s: no frame came of it" % what)
+    return _millrace.Frame.join(parts, name)
+
+
+def _of_parquet(path, name, what, wanted):
+    """The rows of the Parquet files that a path, a pattern or a folder names."""
+    if not path.endswith(_PARQUET) and not os.path.isdir(path):
+        raise ConfigError("%s: rows, or a file that is called .parquet, not %r; Job.run reads the files of filelist" % (what, path))
+    try:
+        dataset = importlib.import_module("pyarrow.dataset")
+    except ImportError:
+        raise ConfigError("%s: Parquet files are read by pyarrow, which is not installed: pip install pyarrow" % what) from None
+    files = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else path
+    if not files or (isinstance(files, str) and not os.path.exists(files)):
+        raise NotFoundError("%s: no such file: %r" % (what, path))
+    rows = dataset.dataset(files, format="parquet")
+    # Without one that is wanted, all are read: the nearest name is then known.
+    columns = [column for column in rows.schema.names if column in wanted] if set(wanted) <= set(rows.schema.names) else None
+    reader = rows.scanner(columns=columns or None).to_reader()
+    return _millrace.Frame.of_stream(reader.__arrow_c_stream__(), name)
 
 
 def columns_of(data):
@@ -72,17 +103,24 @@ def _of_series(series):
     return series.astype(object).to_numpy(), None
 
 
-def _of_columns(columns, name, what):
+def _of_columns(columns, name, what, wanted):
     given = []
     for column, (values, missing) in columns:
         if not isinstance(column, str):
             raise ConfigError("%s: names of columns are texts, not %r; rename the column" % (what, column))
+        if wanted and column not in wanted and hasattr(values, "__len__"):
+            given.append((column, "n", values, None))
+            continue
         given.append((column, *_of_values(values, missing, '%s: column "%s"' % (what, column))))
     return _millrace.Frame.of_columns(given, name)
 
 
 def _of_values(values, missing, what):
     """(format, values, missing) as _millrace.Frame.of_columns takes them."""
+    if type(values).__module__.startswith("scipy.sparse"):
+        return _of_sparse(values, what)
+    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        values = _of_dlpack(values, what)
     if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") or hasattr(values, "__array__")):
         raise ConfigError("%s: an array or a list, one value a row, not %r" % (what, values))
     if isinstance(values, (list, tuple)):
@@ -110,6 +148,24 @@ def _of_values(values, missing, what):
         listed = array.tolist() if missing is None else [None if absent else value for value, absent in zip(array.tolist(), missing)]
         return "", listed, None
     raise ConfigError("%s: numbers, texts or times, not %s" % (what, array.dtype))
+
+
+def _of_sparse(matrix, what):
+    """A list for each row: the columns in which the matrix has a 1."""
+    rows = matrix.tocsr(copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    if rows.nnz and not (rows.data == 1).all():
+        raise ConfigError("%s: a sparse matrix is a list of columns for each row, and its values are 1; values such as %r would be "
+                          "lost" % (what, rows.data[rows.data != 1][0].item()))
+    return "+l", rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+
+
+def _of_dlpack(tensor, what):
+    try:
+        return np.from_dlpack(tensor.detach() if hasattr(tensor, "detach") else tensor)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ConfigError("%s: a tensor that numpy does not take: %s; .cpu() brings it to the host" % (what, error)) from None
 
 
 def _plain_array(values):

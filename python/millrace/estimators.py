@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _checks, _frames
 from ._settings import flag, quoted
-from .errors import ConfigError
+from .errors import ConfigError, Error
 from .job import Job
 from .predictor import Predictor
 
@@ -126,11 +126,27 @@ class _Estimator:
             evaluated = _with_columns(eval_set[0], _table(eval_set[0], "fit: eval_set"), {**dict(zip(labels, eval_set[1])), **ones})
         with tempfile.TemporaryDirectory() as folder:
             job = Job.from_text(text, output_dir=folder, origin=type(self).__name__)
-            self.report_ = job.fit(data, eval_data=evaluated, verbose=self.verbose)
-            self.job_ = text
-            self.model_ = _content_of(os.path.join(folder, "model"))
-            self._predictor = Predictor(os.path.join(folder, "model"))
+            model = os.path.join(folder, "model")
+            try:
+                self.report_ = job.fit(data, eval_data=evaluated, verbose=self.verbose)
+            except KeyboardInterrupt:
+                self._keep_what_is_trained(job, model, text)
+                raise
+            self._keep(model, text)
         return self
+
+    def _keep(self, folder, text):
+        self.job_ = text
+        self.model_ = _content_of(folder)
+        self._predictor = Predictor(folder)
+
+    def _keep_what_is_trained(self, job, folder, text):
+        """The model of a training that Ctrl-C ended, unless it had not begun."""
+        try:
+            job.save_model(folder)
+        except Error:
+            return
+        self._keep(folder, text)
 
     def _scores(self, X):
         """[rows, labels]."""
@@ -258,9 +274,8 @@ class Classifier(_Estimator):
             if len(unknown):
                 raise ValueError("eval_set has classes that y has not: %r" % (unknown.tolist()[:5],))
             evaluated = other_X, self._targets(np.searchsorted(classes, other_y), len(classes))
-        self._train(X, self._targets(place, len(classes)), sample_weight, evaluated)
         self.classes_ = classes
-        return self
+        return self._train(X, self._targets(place, len(classes)), sample_weight, evaluated)
 
     @staticmethod
     def _targets(place, classes):

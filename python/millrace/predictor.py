@@ -97,9 +97,9 @@ class Predictor:
         floats that are not finite are a MillraceWarning. Slots that no score depends on may be left out.
         """
         if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
-            frame = _frames.frame_of(columns, "rows", "predict")
-            return self._finite(self._told(self._predictor.score_frame(
-                frame, [slot.name for slot in self.slots if not slot.is_needed])))
+            without = [slot.name for slot in self.slots if not slot.is_needed]
+            frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
+            return self._finite(self._told(self._predictor.score_frame(frame, without)))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)
             raise ConfigError("predict: a dict of values by slot, not %s" % (

@@ -47,13 +47,12 @@ Result<std::shared_ptr<const DataFrame>> DataFrame::Create(ArrowOwner<ArrowSchem
   }
   std::shared_ptr<DataFrame> frame(new DataFrame);
   frame->name_ = std::move(name);
-  frame->schema_ = std::move(schema);
-  const ArrowSchema& columns = *frame->schema_.get();
+  const auto shared = std::make_shared<const ArrowOwner<ArrowSchema>>(std::move(schema));
+  const ArrowSchema& columns = *shared->get();
   for (int64_t i = 0; i < columns.n_children; ++i) {
     const char* const column = columns.children[i]->name;
     frame->columns_.emplace_back(column == nullptr ? "" : column);
   }
-  frame->types_.resize(frame->columns_.size());
   for (ArrowOwner<ArrowArray>& part : parts) {
     if (part->n_children != columns.n_children) {
       return BadData(frame->name_ + ": a part has " + std::to_string(part->n_children) + " columns, and the frame " +
@@ -61,15 +60,37 @@ Result<std::shared_ptr<const DataFrame>> DataFrame::Create(ArrowOwner<ArrowSchem
     }
     if (part->null_count > 0) return BadData(frame->name_ + ": whole rows are null; leave them out");
     if (part->length == 0) continue;
-    FramePart taken{std::move(part), {}};
+    auto taken = std::make_shared<FramePart>();
+    taken->schema = shared;
+    taken->array = std::move(part);
     for (int64_t i = 0; i < columns.n_children; ++i) {
-      taken.columns.emplace_back(*columns.children[i], *taken.array->children[i]);
-      frame->types_[static_cast<size_t>(i)] = taken.columns.back().type_name();
+      taken->columns.emplace_back(*columns.children[i], *taken->array->children[i]);
     }
-    frame->rows_ += taken.array->length;
+    frame->rows_ += taken->array->length;
     frame->parts_.push_back(std::move(taken));
   }
   return std::shared_ptr<const DataFrame>(std::move(frame));
+}
+
+Result<std::shared_ptr<const DataFrame>> DataFrame::Join(const std::vector<std::shared_ptr<const DataFrame>>& frames,
+                                                         std::string name) {
+  std::shared_ptr<DataFrame> all(new DataFrame);
+  all->name_ = std::move(name);
+  if (!frames.empty()) all->columns_ = frames[0]->columns_;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const DataFrame& frame = *frames[i];
+    for (size_t k = 0; k < std::max(frame.columns_.size(), all->columns_.size()); ++k) {
+      const auto column = [k](const DataFrame& of) {
+        return k < of.columns_.size() ? "\"" + of.columns_[k] + "\"" : "none";
+      };
+      if (column(frame) == column(*all)) continue;
+      return BadData(all->name_ + ": frame " + std::to_string(i) + " has other columns than frame 0: column " +
+                     std::to_string(k) + " is " + column(frame) + ", and was " + column(*all));
+    }
+    all->rows_ += frame.rows_;
+    all->parts_.insert(all->parts_.end(), frame.parts_.begin(), frame.parts_.end());
+  }
+  return std::shared_ptr<const DataFrame>(std::move(all));
 }
 
 uint32_t DataFrame::Checksum() const {
@@ -82,21 +103,21 @@ uint32_t DataFrame::Checksum() const {
   for (const std::string& column : columns_) add(column);
   std::string scratch;
   int64_t number = 0;
-  for (const FramePart& part : parts_) {
-    for (int64_t row = 0; row < part.array->length; ++row, ++number) {
+  for (const std::shared_ptr<const FramePart>& part : parts_) {
+    for (int64_t row = 0; row < part->array->length; ++row, ++number) {
       if (number >= kRowsAtEachEnd && number < rows_ - kRowsAtEachEnd) {
         // On to the last ones, or the next part.
-        const int64_t skipped = std::min(rows_ - kRowsAtEachEnd - number, part.array->length - row) - 1;
+        const int64_t skipped = std::min(rows_ - kRowsAtEachEnd - number, part->array->length - row) - 1;
         row += skipped;
         number += skipped;
         continue;
       }
-      for (const FrameColumn& column : part.columns) {
+      for (const FrameColumn& column : part->columns) {
         if (!column) continue;
         int64_t begin = 0;
         int64_t end = 0;
-        if (column.is_list()) column.List(part.array->offset + row, &begin, &end);
-        if (!column.is_list()) add(column.Text(part.array->offset + row, &scratch));
+        if (column.is_list()) column.List(part->array->offset + row, &begin, &end);
+        if (!column.is_list()) add(column.Text(part->array->offset + row, &scratch));
         for (; begin < end; ++begin) add(column.items().Text(begin, &scratch));
       }
     }

@@ -14,6 +14,7 @@ namespace millrace {
 
 /// A part of the rows of a frame.
 struct FramePart {
+  std::shared_ptr<const ArrowOwner<ArrowSchema>> schema;
   ArrowOwner<ArrowArray> array;
   std::vector<FrameColumn> columns;
 };
@@ -30,12 +31,15 @@ class DataFrame {
   static Result<std::shared_ptr<const DataFrame>> Create(ArrowOwner<ArrowSchema> schema,
                                                          std::vector<ArrowOwner<ArrowArray>> parts, std::string name);
 
+  /// The rows of frames one behind the other, which stay where they are. kBadData where one has other columns than the
+  /// first, or has them in another order.
+  static Result<std::shared_ptr<const DataFrame>> Join(const std::vector<std::shared_ptr<const DataFrame>>& frames,
+                                                       std::string name);
+
   const std::string& name() const { return name_; }
   const std::vector<std::string>& columns() const { return columns_; }
-  const std::vector<FramePart>& parts() const { return parts_; }
+  const std::vector<std::shared_ptr<const FramePart>>& parts() const { return parts_; }
   int64_t rows() const { return rows_; }
-  /// What the column holds, for messages.
-  const std::string& TypeOf(size_t column) const { return types_[column]; }
   /// The rows' number, names and a part of their values, the first and the last ones: differs, as a rule, from that of
   /// other rows. Reads some thousand rows.
   uint32_t Checksum() const;
@@ -44,10 +48,8 @@ class DataFrame {
   DataFrame() = default;
 
   std::string name_;
-  ArrowOwner<ArrowSchema> schema_;
   std::vector<std::string> columns_;
-  std::vector<std::string> types_;
-  std::vector<FramePart> parts_;
+  std::vector<std::shared_ptr<const FramePart>> parts_;
   int64_t rows_ = 0;
 };
 

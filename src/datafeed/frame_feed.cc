@@ -42,7 +42,7 @@ class FramePlaces final : public RecordSource {
     constexpr size_t kAtOnce = 256;
     places_.clear();
     while (places_.size() < kAtOnce && HasNext()) {
-      const int64_t length = frame_->parts()[part_].array->length;
+      const int64_t length = frame_->parts()[part_]->array->length;
       for (; row_ < length && places_.size() < kAtOnce; ++row_) {
         const auto row = static_cast<uint64_t>(row_);
         places_.push_back({sizeof(RowPlace), number_, static_cast<uint32_t>(part_), static_cast<uint32_t>(row),
@@ -108,9 +108,11 @@ class FrameFeed final : public ColumnFeed {
         }
         if (std::find(found + 1, names.end(), column) != names.end()) report(" has two columns \"" + column + "\"");
         const auto place = static_cast<size_t>(found - names.begin());
-        if (frame->rows() > 0 && !frame->parts()[0].columns[place]) {
-          report(": column \"" + column + "\" is " + frame->TypeOf(place) +
+        for (const std::shared_ptr<const FramePart>& part : frame->parts()) {
+          if (part->columns[place]) continue;
+          report(": column \"" + column + "\" is " + part->columns[place].type_name() +
                  ", of which no text is made; make it numbers, texts, dates, or lists of these");
+          break;
         }
         places.push_back(place);
       }
@@ -122,7 +124,7 @@ class FrameFeed final : public ColumnFeed {
     RowPlace place;
     std::memcpy(&place, line.data(), sizeof(place));
     const DataFrame& frame = *(*frames_)[place.frame];
-    const FramePart& part = frame.parts()[place.part];
+    const FramePart& part = *frame.parts()[place.part];
     const int64_t row = part.array->offset + place.row;
     const std::vector<size_t>& places = places_[place.frame];
     for (size_t i = 0; i < places.size(); ++i) {

@@ -91,6 +91,7 @@ class ObjectTexts {
 /// A column of arrays of Python, in the form of Arrow.
 struct HeldColumn {
   py::object values;
+  py::array_t<int64_t> begins;  ///< of lists
   std::unique_ptr<ObjectTexts> texts;
   std::vector<uint8_t> validity;
   std::string name;
@@ -168,14 +169,18 @@ void FillTexts(HeldColumn* column) {
                    nullptr};
 }
 
-/// (name, format, values, missing): numbers in an array that is contiguous, of Arrow's format; or, with the format "",
-/// objects in a list. `missing` is None, or true where a number is not there.
+/// (name, format, values, more): numbers in an array that is contiguous, of Arrow's format, and true where one is
+/// missing, or None; with "+" before the format, numbers of lists, and where each list begins, int64, and the end of
+/// the last; with the format "", objects in a list; with "n", nothing, as often as the list is long.
 using GivenColumn = std::tuple<std::string, std::string, py::object, py::object>;
 
 void FillColumn(const GivenColumn& given, HeldColumn* column) {
-  const auto& [name, format, values, missing] = given;
+  const auto& [name, format, values, more] = given;
   column->name = name;
   column->format = format;
+  const auto type = [](const std::string& text) {
+    return ArrowSchema{text.c_str(), "", nullptr, 0, 0, nullptr, nullptr, ReleaseNothing<ArrowSchema>, nullptr};
+  };
   column->values = values;
   if (format.empty()) {
     column->texts = std::make_unique<ObjectTexts>(name);
@@ -186,12 +191,39 @@ void FillColumn(const GivenColumn& given, HeldColumn* column) {
     }
     column->values = py::none();
     FillTexts(column);
+  } else if (format == "n") {
+    column->schema = type(column->format);
+    column->array = {static_cast<int64_t>(py::len(values)),
+                     -1,
+                     0,
+                     0,
+                     0,
+                     column->buffers,
+                     nullptr,
+                     nullptr,
+                     ReleaseNothing<ArrowArray>,
+                     nullptr};
+    column->values = py::none();
+  } else if (format.starts_with("+")) {
+    const auto items = py::cast<py::array>(values);
+    column->begins = py::cast<py::array_t<int64_t, py::array::c_style>>(more);
+    const auto& begins = column->begins;
+    column->format = format.substr(1);
+    column->item_buffers[1] = items.data();
+    column->item_schema = type(column->format);
+    column->item_array = {items.size(), 0, 0, 2, 0, column->item_buffers, nullptr, nullptr, ReleaseNothing<ArrowArray>,
+                          nullptr};
+    column->item_schemas[0] = &column->item_schema;
+    column->item_arrays[0] = &column->item_array;
+    column->buffers[1] = begins.data();
+    column->schema = {"+L", "", nullptr, 0, 1, column->item_schemas, nullptr, ReleaseNothing<ArrowSchema>, nullptr};
+    column->array = {begins.size() - 1,          0,      0, 2, 1, column->buffers, column->item_arrays, nullptr,
+                     ReleaseNothing<ArrowArray>, nullptr};
   } else {
     const auto array = py::cast<py::array>(values);
-    column->buffers[0] = ValidityOf(missing, column);
+    column->buffers[0] = ValidityOf(more, column);
     column->buffers[1] = array.data();
-    column->schema = {column->format.c_str(),      "",     nullptr, 0, 0, nullptr, nullptr,
-                      ReleaseNothing<ArrowSchema>, nullptr};
+    column->schema = type(column->format);
     column->array = {array.size(),
                      column->buffers[0] == nullptr ? 0 : -1,
                      0,
@@ -252,6 +284,14 @@ void BindFrame(py::module_& module) {
   py::class_<PyFrame>(module, "Frame")
       .def_static("of_stream", FrameOfStream, py::arg("capsule"), py::arg("name"))
       .def_static("of_columns", FrameOfColumns, py::arg("columns"), py::arg("name"))
+      .def_static(
+          "join",
+          [](const std::vector<PyFrame>& frames, const std::string& name) {
+            std::vector<std::shared_ptr<const DataFrame>> all;
+            for (const PyFrame& one : frames) all.push_back(one.frame);
+            return PyFrame{ValueOrThrow(DataFrame::Join(all, name))};
+          },
+          py::arg("frames"), py::arg("name"))
       .def_property_readonly("rows", [](const PyFrame& self) { return self.frame->rows(); })
       .def_property_readonly("columns", [](const PyFrame& self) { return self.frame->columns(); });
 }

@@ -8,18 +8,22 @@
 #include "app/same_job.h"
 #include "config/file_list.h"
 #include "config/print_config.h"
+#include "core/replace_folder.h"
 #include "datafeed/frame_feed.h"
+#include "features/feature_spec.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
 #include "python/process_ranks.h"
 #include "python/py_frame.h"
 #include "python/report_dict.h"
+#include "python/run_history.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "trainer/batch_observers.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
+#include "trainer/pass_models.h"
 
 namespace py = pybind11;
 
@@ -41,7 +45,8 @@ class PyJob {
   }
 
   /// Run over rows in memory: of the frame "data", and for evaluations of "eval_data", which may be null.
-  py::dict Fit(const PyFrame& data, const PyFrame* eval_data, const std::string& resume, bool is_quiet) {
+  py::dict Fit(const PyFrame& data, const PyFrame* eval_data, const std::string& resume, bool is_quiet,
+               const py::list& callbacks) {
     if (ranks_ != nullptr) {
       throw StatusError(InvalidConfig(
           "Job.fit: not supported yet: several processes, each with rows in memory; write files, and Job.run"));
@@ -55,10 +60,10 @@ class PyJob {
     frames_ = {data.frame};
     if (eval_data != nullptr) frames_.push_back(eval_data->frame);
     Compile(resume);
-    return RunSession(resume, "last", is_quiet);
+    return RunSession(resume, "last", is_quiet, callbacks);
   }
 
-  py::dict Run(const std::string& resume, const std::string& model, bool is_quiet) {
+  py::dict Run(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
     // Files may have come or changed since the last run; a run that goes on has the statistics of the one before it.
     const bool goes_on = resume != "never" && job().desc().data_desc().has_feature_states();
     if (has_run_ || goes_on || !frames_.empty()) {
@@ -70,7 +75,38 @@ class PyJob {
           InvalidConfig("Job.run: the job names no files to read; filelist: \"...\" does, or Job.fit(data) trains on "
                         "rows in memory"));
     }
-    return RunSession(resume, model, is_quiet);
+    return RunSession(resume, model, is_quiet, callbacks);
+  }
+
+  /// Writes the model as it stands, of a run that ended, or was ended.
+  void SaveModel(const std::string& folder) {
+    if (!has_run_ || summary_.batches == 0) {
+      throw StatusError(InvalidConfig("Job.save_model: nothing is trained yet, or the last run failed"));
+    }
+    if (ranks_ != nullptr) {
+      throw StatusError(
+          InvalidConfig("Job.save_model: not supported yet on several processes; output_dir has the model"));
+    }
+    if (job().model().prediction.empty()) {
+      throw StatusError(InvalidConfig("Job.save_model: the job's program names no prediction"));
+    }
+    RunState state;
+    state.step = summary_.batches;
+    state.examples = summary_.examples;
+    RunInterruptibly([&](const std::stop_token& stop) {
+      ThrowUnlessOk(CheckReplaced(folder, {"MODEL"}));
+      ThrowUnlessOk(SaveJobModel(*session_, state, TableContent::kWeights, folder, {stop, {}}));
+    });
+  }
+
+  /// Columns that the job's features take.
+  std::vector<std::string> Columns() const {
+    std::vector<FeatureMistake> mistakes;
+    std::vector<std::string> columns;
+    for (const FeatureSpec& feature : ReadFeatures(job().desc().data_desc(), &mistakes)) {
+      columns.insert(columns.end(), feature.columns.begin(), feature.columns.end());
+    }
+    return columns;
   }
 
   /// A tensor as an array, a table as (keys, weights).
@@ -92,8 +128,8 @@ class PyJob {
   std::string Ops() const { return PrintOps(job().train().ops()); }
 
  private:
-  /// What Job.run returns.
-  py::dict RunSession(const std::string& resume, const std::string& model, bool is_quiet) {
+  /// What Job.run returns. `callbacks` are called with the dict of each pass and evaluation.
+  py::dict RunSession(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
     has_run_ = true;
     if (ranks_ != nullptr) {
       ranks_->Together("Job.run");
@@ -101,20 +137,39 @@ class PyJob {
     }
     std::vector<FetchLine> lines;
     const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
+    RunHistory history(callbacks);
     RunOutput output;
     output.terminal = log.get();
     output.fetched = [&](const FetchLine& line) {
       lines.push_back(line);
       return is_quiet ? Status::Ok() : PrintInPython(FetchText(line));
     };
-    RunSummary summary;
-    RunInterruptibly([&](const std::stop_token& stop) {
-      summary = ValueOrThrow(RunJob(*session_, resume, model, stop, output));
+    output.evaluated = [&](const EvalReport& report) { return history.Add(report); };
+    output.passed = [&](const PassReport& report) { return history.Add(report); };
+    summary_ = RunSummary();
+    const auto run = [&](const std::stop_token& stop) {
+      // Either a callback ends the run, or who waits for it.
+      const std::stop_callback stops(stop, [&history] { history.RequestStop(); });
+      summary_ = ValueOrThrow(RunJob(*session_, resume, model, history.stop(), output));
       if (ranks_ == nullptr) return;
       ThrowUnlessOk(ranks_->group->Agree(stop.stop_requested() ? Cancelled("the run was interrupted") : Status::Ok()));
-    });
-    py::dict report = ReportDict(summary);
+    };
+    try {
+      RunInterruptibly(run);
+    } catch (const StatusError&) {
+      history.Rethrow();
+      throw;
+    }
+    history.Rethrow();
+    if (history.has_stopped() && summary_.interrupted && job().desc().output().save_inference_model() &&
+        !output_dir().empty()) {
+      SaveModel(output_dir() + "/model");
+    }
+    py::dict report = ReportDict(summary_);
+    if (history.has_stopped()) report["stopped_early"] = true;
     report["history"] = HistoryList(lines);
+    report["passes"] = history.passes();
+    report["evaluations"] = history.evaluations();
     return report;
   }
 
@@ -197,6 +252,7 @@ class PyJob {
   std::shared_ptr<const CompiledJob> job_;
   std::unique_ptr<JobSession> session_;  ///< null: the job's rows are to come
   bool has_run_ = false;
+  RunSummary summary_;  ///< of the last run
 };
 
 }  // namespace
@@ -205,8 +261,11 @@ void BindJob(py::module_& module) {
   py::class_<PyJob>(module, "Job")
       .def(py::init<std::string, std::optional<std::string>, std::vector<std::string>, std::string>(), py::arg("file"),
            py::arg("text"), py::arg("overrides"), py::arg("output_dir"))
-      .def("run", &PyJob::Run, py::arg("resume"), py::arg("model"), py::arg("is_quiet"))
-      .def("fit", &PyJob::Fit, py::arg("data"), py::arg("eval_data"), py::arg("resume"), py::arg("is_quiet"))
+      .def("run", &PyJob::Run, py::arg("resume"), py::arg("model"), py::arg("is_quiet"), py::arg("callbacks"))
+      .def("fit", &PyJob::Fit, py::arg("data"), py::arg("eval_data"), py::arg("resume"), py::arg("is_quiet"),
+           py::arg("callbacks"))
+      .def("save_model", &PyJob::SaveModel, py::arg("folder"))
+      .def("columns", &PyJob::Columns)
       .def("parameter", &PyJob::Parameter, py::arg("name"))
       .def("ops", &PyJob::Ops)
       .def_property_readonly("warnings", &PyJob::warnings)

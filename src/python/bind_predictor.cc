@@ -180,6 +180,13 @@ class PyPredictor {
     });
   }
 
+  /// Columns that scoring takes, whose rows lack the slots of `without`.
+  std::vector<std::string> Columns(const std::vector<std::string>& without) const {
+    const DataFeedDesc desc = LinesWithout(without);
+    const SlotSchema schema = ValueOrThrow(SlotSchema::Create(desc));
+    return ValueOrThrow(plans_->Setup(schema, desc)).plan->columns();
+  }
+
   bool has_features() const { return predictor_->data_desc().feature_size() > 0; }
 
   /// The same of columns: (slot, values, offsets or None) each, contiguous and of the slot's type.
@@ -466,6 +473,7 @@ void BindPredictor(py::module_& module) {
       .def("slots", &PyPredictor::Slots)
       .def("scorers_made", &PyPredictor::scorers_made)
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))
+      .def("columns", &PyPredictor::Columns, py::arg("without"))
       .def("has_features", &PyPredictor::has_features)
       .def("score_frame", &PyPredictor::ScoreFrame, py::arg("frame"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));

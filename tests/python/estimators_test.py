@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import signal
 import tempfile
+import threading
 import unittest
 import warnings
 
@@ -95,6 +97,16 @@ class EstimatorsTest(unittest.TestCase):
             lines = [",".join(columns)] + [",".join("" if v is None else str(v) for v in row) for row in zip(*columns.values())]
             scores = millrace.Predictor(os.path.join(folder, "model")).predict_lines(lines, without=["millrace_label_0"])
         np.testing.assert_array_equal(scores.astype(np.float64), expected[:, 1])
+
+    def test_ctrl_c_leaves_the_model(self):
+        columns, y, _ = people()
+        model = millrace.Classifier(epochs=100000)
+        timer = threading.Timer(2.0, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            model.fit(columns, y)
+        timer.join()
+        self.assertGreater(model.score(columns, y), 0.8)
 
     def test_a_job_of_ones_own(self):
         columns, y, _ = people()

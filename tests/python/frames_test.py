@@ -5,6 +5,7 @@ import decimal
 import importlib
 import os
 import re
+import signal
 import tempfile
 import unittest
 
@@ -171,8 +172,10 @@ class FramesTest(unittest.TestCase):
                                 (7, 'column "age": an array or a list')]:
             with self.subTest(message), self.assertRaisesRegex(millrace.Error, message):
                 self.job().fit({**columns, "age": values}, verbose=False)
-        for data in ("train.csv", 7, [1, 2]):
-            with self.assertRaisesRegex(millrace.ConfigError, "Job.fit: data: a data frame of pandas"):
+        for data, message in [(7, "Job.fit: data: a data frame of pandas"), ([1, 2], "data: part 0: a data frame of pandas"),
+                              (np.zeros((3, 2)), "data: a data frame of pandas.* not a ndarray"),
+                              ("train.csv", "a file that is called .parquet, not 'train.csv'")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
                 self.job().fit(data)
 
     def test_values_that_are_missing_take_the_default(self):
@@ -251,6 +254,127 @@ class FramesTest(unittest.TestCase):
                                (rows_of(400, seed=3), "has other values now, in as many rows")]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 self.job(text, output_dir="third").fit(other, resume=checkpoint, verbose=False)
+
+    def test_iterables_parquet_tensors_and_sparse_matrices_are_taken(self):
+        columns = rows_of(400)
+        whole = self.job(output_dir="whole")
+        whole.fit(columns, verbose=False)
+
+        def parts():
+            for begin in range(0, 400, 150):
+                yield {name: values[begin:begin + 150] for name, values in columns.items()}
+
+        job = self.job(output_dir="out")
+        self.assertEqual(job.fit(parts(), verbose=False).examples, 400)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), whole.parameter("h.w_0"))
+        with self.assertRaisesRegex(millrace.DataError, 'data: frame 1 has other columns than frame 0: column 1 is "city", and was "age"'):
+            self.job().fit([columns, {name: columns[name] for name in columns if name != "age"}])
+        for nothing in ([], iter(())):
+            with self.assertRaisesRegex(millrace.ConfigError, "data: no frame came of it"):
+                self.job().fit(nothing)
+        with self.assertRaisesRegex(millrace.ConfigError, "data: part 0: a data frame of pandas"):
+            self.job().fit([7])
+        model = millrace.Predictor(self.folder + "/out/model")
+        few = {name: values[:3] for name, values in columns.items()}
+        expected = model.predict({**few, "tags": ["0|2", "", "1"], "age": [1, 2, 3]})
+
+        class Tensor:  # what speaks DLPack alone, as one of torch does
+            def __init__(self, array):
+                self._array = array
+
+            def __dlpack__(self, **options):
+                return self._array.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self._array.__dlpack_device__()
+
+        np.testing.assert_array_equal(
+            model.predict({**few, "tags": [[0, 2], [], [1]], "age": Tensor(np.array([1, 2, 3]))}), expected)
+
+    def test_a_sparse_matrix_is_a_list_of_columns_a_row(self):
+        sparse = support.package(self, "scipy.sparse")
+        self.job(output_dir="out").fit(rows_of(300), verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        few = {name: values[:3] for name, values in rows_of(300).items()}
+        matrix = sparse.csr_matrix(np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]]))
+        np.testing.assert_array_equal(model.predict({**few, "tags": matrix}), model.predict({**few, "tags": ["0|2", "", "1"]}))
+        with self.assertRaisesRegex(millrace.ConfigError, 'column "tags": a sparse matrix .* 2 would be lost'):
+            model.predict({**few, "tags": 2 * matrix})
+
+    def test_parquet_files_are_read(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import parquet
+        columns = rows_of(400)
+        whole = self.job(output_dir="whole")
+        whole.fit(columns, verbose=False)
+        table = pyarrow.table({**columns, "more": [{"a": 1}] * 400})
+        os.mkdir(self.folder + "/days")
+        parquet.write_table(table.slice(0, 150), self.folder + "/days/1.parquet")
+        parquet.write_table(table.slice(150), self.folder + "/days/2.parquet")
+        for path in (self.folder + "/days", self.folder + "/days/*.parquet", [self.folder + "/days/%d.parquet" % day for day in (1, 2)]):
+            job = self.job()
+            self.assertEqual(job.fit(path, verbose=False).examples, 400)
+            np.testing.assert_array_equal(job.parameter("h.w_0"), whole.parameter("h.w_0"))
+        scores = millrace.Predictor(self.folder + "/whole/model").predict(self.folder + "/days/1.parquet")
+        self.assertEqual(scores.shape, (150,))
+        with self.assertRaisesRegex(millrace.NotFoundError, "no such file"):
+            self.job().fit(self.folder + "/days/3.parquet")
+
+    def test_columns_that_nothing_takes_may_hold_anything(self):
+        columns = rows_of(50)
+        self.job(output_dir="out").fit({**columns, "more": [{}] * 50}, verbose=False)
+        few = {name: values[:3] for name, values in columns.items()}
+        self.assertEqual(millrace.Predictor(self.folder + "/out/model").predict({**few, "more": [{}] * 3}).shape, (3,))
+
+    def test_callbacks_see_passes_and_evaluations_and_may_end_the_run(self):
+        text = JOB + "epochs: 5 eval {}"
+        columns, other = rows_of(400), rows_of(200, seed=2)
+        seen = []
+        report = self.job(text, output_dir="out").fit(columns, eval_data=other, verbose=False, callbacks=seen.append)
+        self.assertEqual([entry["epoch"] for entry in report.passes], [1, 2, 3, 4, 5])
+        self.assertEqual([entry["examples"] for entry in report.evaluations], [200] * 5)
+        self.assertEqual([entry for entry in seen if entry["kind"] == "pass"], report.passes)
+        self.assertEqual([entry for entry in seen if entry["kind"] == "evaluation"], report.evaluations)
+        self.assertEqual(report.passes[-1]["auc"], report.metrics["auc"])
+        self.assertEqual(report.evaluations[-1]["auc"], report.evaluation["auc"])
+        shown = report._repr_html_()
+        self.assertIn("<td>training, epoch 5</td><td>400</td><td>%.6f</td>" % report.metrics["auc"], shown)
+
+        def end(entry):
+            if entry["kind"] == "pass" and entry["epoch"] == 2:
+                raise millrace.StopTraining
+
+        job = self.job(text, output_dir="ended")
+        report = job.fit(columns, eval_data=other, verbose=False, callbacks=[end])
+        self.assertTrue(report.stopped_early)
+        self.assertEqual(report.total_examples, 800)
+        self.assertEqual(millrace.Predictor(self.folder + "/ended/model").predict(other).shape, (200,))
+        with self.assertRaisesRegex(ZeroDivisionError, "division by zero"):
+            self.job(text).fit(columns, eval_data=other, verbose=False, callbacks=[lambda entry: 1 / 0])
+        with self.assertRaisesRegex(millrace.ConfigError, "callbacks: functions of a dict, not 7"):
+            self.job().fit(columns, callbacks=[7])
+
+    def test_a_report_draws_its_metrics(self):
+        support.package(self, "matplotlib").use("Agg")
+        report = self.job(JOB + "epochs: 3 eval {}").fit(rows_of(200), eval_data=rows_of(100), verbose=False)
+        self.assertEqual([[len(line.get_xdata()) for line in axis.lines] for axis in report.plot().axes], [[3, 3]])
+        with self.assertRaisesRegex(millrace.ConfigError, 'no metric "f1"; there are: auc'):
+            report.plot(["f1"])
+
+    def test_the_model_of_a_run_that_was_ended_can_be_saved(self):
+        text = JOB + "epochs: 1000"
+        job = self.job(text)
+        with self.assertRaisesRegex(millrace.ConfigError, "nothing is trained yet"):
+            job.save_model(self.folder + "/model")
+
+        def press(entry):
+            if entry["epoch"] == 3:
+                signal.raise_signal(signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            job.fit(rows_of(400), verbose=False, callbacks=press)
+        job.save_model(self.folder + "/model")
+        self.assertEqual(millrace.Predictor(self.folder + "/model").predict(rows_of(30)).shape, (30,))
 
     def test_the_recipe_runs_as_it_stands_there(self):
         support.package(self, "pandas")
