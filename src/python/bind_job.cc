@@ -130,6 +130,9 @@ class PyJob {
  private:
   /// What Job.run returns. `callbacks` are called with the dict of each pass and evaluation.
   py::dict RunSession(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
+    if (ranks_ != nullptr && !callbacks.empty()) {
+      throw StatusError(InvalidConfig("Job.run: not supported yet: callbacks of a run of several processes"));
+    }
     has_run_ = true;
     if (ranks_ != nullptr) {
       ranks_->Together("Job.run");
@@ -161,8 +164,8 @@ class PyJob {
       throw;
     }
     history.Rethrow();
-    if (history.has_stopped() && summary_.interrupted && job().desc().output().save_inference_model() &&
-        !output_dir().empty()) {
+    const bool keeps_model = job().desc().output().save_inference_model() && !job().model().prediction.empty();
+    if (history.has_stopped() && summary_.interrupted && keeps_model && !output_dir().empty()) {
       SaveModel(output_dir() + "/model");
     }
     py::dict report = ReportDict(summary_);

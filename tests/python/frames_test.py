@@ -387,6 +387,19 @@ class FramesTest(unittest.TestCase):
         self.assertGreater(names["report"].evaluation["auc"], 0.95)
         self.assertGreater(names["model"].score(names["test"], names["bought"][3000:]), 0.8)
 
+    def test_a_job_of_files_is_fitted_and_run_in_turns(self):
+        columns, other = rows_of(300), rows_of(200, seed=2)
+        support.write(os.path.join(self.folder, "train.csv"), csv_of(columns))
+        job = self.job(overrides=['filelist="%s/train.csv"' % self.folder])
+        job.run(verbose=False)
+        of_file = job.parameter("h.w_0")
+        self.assertEqual(job.fit(other, verbose=False).examples, 200)
+        self.assertFalse((job.parameter("h.w_0") == of_file).all())
+        self.assertEqual(job.run(verbose=False).examples, 300)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), of_file)
+        self.assertEqual(job.fit(columns, verbose=False).examples, 300)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), of_file)
+
     def test_what_cannot_be_fitted_is_refused(self):
         job = self.job()
         with self.assertRaisesRegex(millrace.ConfigError, r"names no files to read.*Job.fit\(data\)"):
