@@ -11,7 +11,7 @@ import os
 import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
-MODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "executor", "framework", "initializer", "io", "job", "layers",
+MODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "estimators", "executor", "framework", "initializer", "io", "job", "layers",
            "lod_tensor", "optimizer", "predictor", "reader", "regularizer", "trainer_desc", "unique_name",
            "fleet/__init__", "fleet/base", "fleet/fleet_util", "fleet/metrics", "fleet/role_maker", "fleet/strategy"]
 
@@ -25,6 +25,7 @@ HEADER = {
     "regularizer": "",
     "data_generator": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple\n",
     "dataset": "from typing import Any, Optional, Sequence, Union\nfrom .framework import Variable\n",
+    "estimators": "from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union\nimport numpy as np\nfrom .report import Report\n",
     "executor": "from typing import Any, List, Mapping, Optional, Sequence, Union\nimport numpy as np\n"
                 "from .dataset import DatasetBase\nfrom .framework import CPUPlace, Program, Scope, Variable\n"
                 "from .report import Report\nfrom .trainer_desc import TrainerDesc\n",
@@ -71,7 +72,7 @@ TYPES = {
     "shape": "Sequence[int]", "lod_level": "int", "param_attr": "Any", "bias_attr": "Any", "act": "Optional[str]",
     "inputs": "Mapping[str, Any]", "attrs": "Optional[Mapping[str, Any]]", "axes": "Any", "perm": "Sequence[int]",
     "starts": "Sequence[int]", "ends": "Sequence[int]", "pool_type": "str", "pad_value": "float",
-    "is_sparse": FLAG, "throw_eof_exp": FLAG, "is_distributed": FLAG, "is_test": FLAG, "keep_dim": FLAG, "soft_label": FLAG, "per_slot": FLAG,
+    "is_sparse": FLAG, "by_slot": FLAG, "throw_eof_exp": FLAG, "is_distributed": FLAG, "is_test": FLAG, "keep_dim": FLAG, "soft_label": FLAG, "per_slot": FLAG,
     "normalize": FLAG, "staircase": FLAG, "lazy_mode": FLAG, "trainable": FLAG, "for_test": FLAG, "debug": FLAG,
     "return_numpy": FLAG, "is_shuffle": FLAG, "append_batch_size": FLAG, "return_softmax": FLAG, "uniform": FLAG,
     "transpose_x": FLAG, "transpose_y": FLAG, "bias_after_scale": FLAG, "drop_last": FLAG,
@@ -110,8 +111,9 @@ TYPES = {
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }
 # Where an argument means something else: of a class, of a function.
-OF_CLASS = {("Predictor", "feed"): "Union[str, Sequence[str]]", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
+OF_CLASS = {("Predictor", "columns"): "Any", ("Predictor", "feed"): "Union[str, Sequence[str]]", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
             ("io", "reader"): "Callable[[], Any]"}
+OF_CLASS.update({("Classifier", "y"): "Any", ("Regressor", "y"): "Any", ("_Estimator", "label"): "str", ("_Estimator", "weight"): "str"})
 OF_FUNCTION = {**{("decorate_sample_generator", "sample_generator"): "Callable[[], Any]"},
                **{(method, "reader"): "Callable[[], Any]" for method in ("decorate_batch_generator", "decorate_sample_list_generator")},
                **{(name, "y"): "Union[Variable, float]"
@@ -125,7 +127,9 @@ RETURNS = {
     "Executor.trainer_desc": "TrainerDesc", "PipelineOptimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
     "TrainerDesc.__str__": "str",
     "Executor.train_from_reader": "Report", "read_file": "Any",
-    "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "Any", "Job.config": "str", "Job.ops": "str",
+    "Job.from_text": "Job", "Job.run": "Report", "Job.fit": "Report", "Job.parameter": "Any", "Job.config": "str", "Job.ops": "str",
+    "Classifier.fit": "Classifier", "Regressor.fit": "Regressor", "get_params": "Dict[str, Any]", "set_params": "Any", "score": "float", "__sklearn_is_fitted__": "bool", "__sklearn_tags__": "Any",
+    "Classifier.predict": "np.ndarray", "predict_proba": "np.ndarray", "Regressor.predict": "np.ndarray",
     "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",
     "Program.unique_name": "str", "Program.all_parameters": "List[Variable]", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
     "Program.serialize": "bytes", "Program.startup_bytes": "bytes", "Program.ops": "str", "Program.to_string": "str",
@@ -181,9 +185,9 @@ RETURNS = {
     "DataGenerator.generate_sample": "Callable[[], Iterable[Any]]", "DataGenerator.generate_batch": "Callable[[], Iterable[Any]]",
 }
 BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}
-BASES = {"_Clip", "_Initializer", "_Regularizer", "_Settings"}  # what arguments of other modules are
+BASES = {"_Clip", "_Estimator", "_Initializer", "_Regularizer", "_Settings"}  # what arguments of other modules are
 SPECIAL = {"__init__", "__call__", "__getitem__", "__eq__", "__ne__", "__array__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__neg__", "__iter__", "__enter__", "__exit__",
-           "__copy__", "__deepcopy__", "__reduce__"}
+           "__copy__", "__deepcopy__", "__reduce__", "__sklearn_is_fitted__", "__sklearn_tags__"}
 
 
 def argument(arg, default, owner, function):

@@ -26,12 +26,13 @@ _MODULES = {
     **dict.fromkeys(["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"], ".dataset"),
     **dict.fromkeys(["Executor", "FetchHandler", "export_model", "load_inference_model", "load_persistables",
                      "save_inference_model", "save_persistables"], ".executor"),
+    **dict.fromkeys(["Classifier", "Regressor"], ".estimators"),
     "DataFeeder": ".io",
     **dict.fromkeys(["LoDTensor", "create_lod_tensor"], ".lod_tensor"),
     **dict.fromkeys(["Hogwild", "MultiTrainer", "PipelineTrainer", "Section", "TrainerDesc", "TrainerFactory"], ".trainer_desc"),
     **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),
 }
-_SUBMODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "errors", "executor", "fleet", "framework", "initializer", "io", "layers",
+_SUBMODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "errors", "estimators", "executor", "fleet", "framework", "initializer", "io", "layers",
                "lod_tensor", "optimizer", "reader", "regularizer", "trainer_desc", "unique_name"]
 
 __all__ = sorted(set(_MODULES) | set(_SUBMODULES) | set(_errors))

@@ -4,9 +4,9 @@ import os
 import sys
 import warnings
 
-from . import _millrace, _ranks
+from . import _frames, _millrace, _ranks
 from ._settings import quoted
-from .errors import MillraceWarning
+from .errors import ConfigError, MillraceWarning
 from .framework import _array_or_rows
 from .report import Report
 
@@ -42,7 +42,7 @@ class Job:
     def __repr__(self):
         return "Job(%s%s)" % (quoted(self._file), ", output_dir=" + quoted(self._job.output_dir) if self._job.output_dir else "")
 
-    def run(self, resume="never", verbose=True, model="last"):
+    def run(self, resume="never", verbose=True, model="last", callbacks=()):
         """Trains to the end and returns a Report.
 
         `resume` is "never", "auto" (the newest whole checkpoint of output_dir) or a checkpoint's folder; with "auto", an `infer`
@@ -51,11 +51,45 @@ class Job:
         Ctrl-C ends the run within a second, with a checkpoint where there is an output_dir, and raises KeyboardInterrupt. Other
         Python threads run meanwhile. A second run starts anew.
 
+        `callbacks` are functions that are called with the dict of each pass and of each evaluation: kind ("pass" or "evaluation"),
+        epoch, metrics. One that raises StopTraining ends the run there, as a success; another exception ends it with that.
+
         Fetched values are printed on sys.stdout and kept in Report.history; what else is to be said goes to the logger "millrace"
         of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.
         """
         sys.stdout.flush()
-        return Report(**_ranks.of_leader(self._job.run(os.fspath(resume), model, not verbose), "the report of Job.run"))
+        return Report(**_ranks.of_leader(self._job.run(
+            os.fspath(resume), model, not verbose, _functions(callbacks)), "the report of Job.run"))
+
+    def fit(self, data, eval_data=None, resume="never", verbose=True, callbacks=()):
+        """Trains on rows in memory, as run() does on files, and returns a Report.
+
+            job = millrace.Job("census.prototxt", output_dir="out")
+            report = job.fit(frame, eval_data=other)
+            scores = millrace.Predictor("out/model").predict(other)
+
+        `data` is a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, a dict of arrays, tensors
+        or lists by column, Parquet files (a path, a pattern or a folder, by pyarrow), or an iterable of such, whose rows are all
+        kept. The job's features make slots of its columns by their names, as of CSV: the model takes files with these
+        columns as well. Null, None and NaT are missing, and NaN where it stands for that (pandas, numpy, lists; not
+        Arrow and polars, which have null). What the job says of files to train on does not count.
+        `eval_data` is what evaluations measure, in place of eval.filelist.
+
+        Values stay where they are, as far as the frame has them in Arrow's form or numpy's; rows are made by the job's threads.
+        A value that a feature does not take is a DataError with row (from 0), column and value. `resume`, `verbose`,
+        `callbacks`, Ctrl-C and a second call are those of run().
+        """
+        wanted = self._job.columns()
+        functions = _functions(callbacks)
+        frame = _frames.frame_of(data, "data", "Job.fit: data", wanted)
+        evaluated = None if eval_data is None else _frames.frame_of(eval_data, "eval_data", "Job.fit: eval_data", wanted)
+        sys.stdout.flush()
+        return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
+
+    def save_model(self, folder):
+        """Writes the model as it stands after a run, or after one that Ctrl-C ended, for Predictor(folder). A folder that
+        holds something else than a model is not replaced."""
+        self._job.save_model(os.fspath(folder))
 
     def parameter(self, name):
         """A copy of a parameter after run(): "h.w_0" of the fc layer "h" is an array [inputs, outputs], a table that grows is
@@ -71,3 +105,11 @@ class Job:
     def ops(self):
         """The operators that a batch runs, a line each."""
         return self._job.ops()
+
+
+def _functions(callbacks):
+    functions = [callbacks] if callable(callbacks) else list(callbacks)
+    for function in functions:
+        if not callable(function):
+            raise ConfigError("callbacks: functions of a dict, not %r" % (function,))
+    return functions

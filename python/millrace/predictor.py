@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import _checks, _millrace
+from . import _checks, _frames, _millrace
 from .errors import ConfigError, MillraceWarning
 from .lod_tensor import _cut
 
@@ -81,21 +81,25 @@ class Predictor:
             slot = self._slot(name)
             if slot.is_needed:
                 raise ConfigError('without: the score depends on slot "%s"' % name)
-        scores = self._told(self._predictor.score_text(text, without))
-        odd = np.flatnonzero(~np.isfinite(scores))
-        if odd.size:
-            warnings.warn("%d of %d scores are not finite; the first: %s of row %d, from 0" % (
-                odd.size, scores.size, scores.flat[odd[0]], odd[0] // len(self.predictions)), MillraceWarning, stacklevel=2)
-        return scores
+        return self._finite(self._told(self._predictor.score_text(text, without)))
 
-    def predict(self, columns):
-        """Scores rows given as a dict, by slot. float32, [rows], of several losses [rows, losses].
+    def predict(self, columns, by_slot=False):
+        """Scores rows in memory. float32, [rows], of several losses [rows, losses].
 
+        A model whose features make slots of columns takes these raw, as Job.fit does: a data frame of pandas, polars or
+        pyarrow, or a dict of arrays or lists by column. Columns that only the label needs may be left out, others count for
+        nothing. `by_slot=True` gives such a model values by slot.
+
+        Other models take a dict of values by slot.
         A dense slot of width w takes an array [rows, w], or [rows] where w is 1. A sparse slot takes a list with a
         sequence of values for each row, an array [rows] or [rows, k] (k values in every row), or
         create_lod_tensor(values, [lengths]): values end to end, and how many of them each row has. Ids are 0 to 2**64 - 1;
         floats that are not finite are a MillraceWarning. Slots that no score depends on may be left out.
         """
+        if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
+            without = [slot.name for slot in self.slots if not slot.is_needed]
+            frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
+            return self._finite(self._told(self._predictor.score_frame(frame, without)))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)
             raise ConfigError("predict: a dict of values by slot, not %s" % (
@@ -128,6 +132,14 @@ class Predictor:
         if zeros_dropped:
             warnings.warn("%d zeros of sparse slots were left out, as in training (zeros: DROP)" % zeros_dropped,
                           MillraceWarning, stacklevel=3)
+        return scores
+
+    def _finite(self, scores):
+        """The scores, with a warning where some are not finite."""
+        odd = np.flatnonzero(~np.isfinite(scores))
+        if odd.size:
+            warnings.warn("%d of %d scores are not finite; the first: %s of row %d, from 0" % (
+                odd.size, scores.size, scores.flat[odd[0]], odd[0] // len(self.predictions)), MillraceWarning, stacklevel=3)
         return scores
 
     def _slot(self, name):

@@ -1,7 +1,10 @@
 """What a run was like, as Python numbers."""
 
+import html
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
+
+from .errors import ConfigError
 
 __all__ = ["Report"]
 
@@ -11,7 +14,7 @@ class Report:
     """What a training or evaluation did.
 
     `metrics` are those of the last pass, `evaluation` those on the evaluation set (with its `loss`, `examples`, `step`) or
-    None; `history` has what was fetched at each print: {"step": 100, "loss": array([0.6])}, .... A metric without a
+    None; `history` has what was fetched at each print: {"step": 100, "loss": array([0.6])}, ...; `passes` and `evaluations` are all of them. A metric without a
     value is nan.
     """
 
@@ -32,6 +35,40 @@ class Report:
     stopped_early: bool = False
     save_failures: List[str] = field(default_factory=list)
     history: List[dict] = field(default_factory=list)
+    passes: List[dict] = field(default_factory=list)  #: of each: epoch (1 for the first), examples, seconds, metrics
+    evaluations: List[dict] = field(default_factory=list)  #: of each: step, epoch, examples, loss, metrics
+
+    def plot(self, metrics=None):
+        """Draws a metric's course, of passes and of evaluations, in a picture for each metric; needs matplotlib. Returns its
+        figure. `metrics` are names; by default all."""
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise ConfigError("Report.plot needs matplotlib: pip install matplotlib") from None
+        names = [metrics] if isinstance(metrics, str) else list(metrics or self.metrics)
+        for name in names:
+            if name not in self.metrics:
+                raise ConfigError('Report.plot: no metric "%s"; there are: %s' % (name, ", ".join(self.metrics)))
+        figure, axes = pyplot.subplots(1, max(1, len(names)), figsize=(4.5 * max(1, len(names)), 3.2), squeeze=False)
+        for axis, name in zip(axes[0], names):
+            for rows, label in ((self.passes, "training"), (self.evaluations, "evaluation")):
+                course = [(row["epoch"], row[name]) for row in rows if name in row]
+                if course:
+                    axis.plot(*zip(*course), marker="o", label=label)
+            axis.set(title=name, xlabel="epoch")
+            axis.legend()
+        figure.tight_layout()
+        return figure
+
+    def _repr_html_(self):
+        """What a notebook shows."""
+        names = list(self.metrics)
+        rows = [("training, epoch %d" % row["epoch"], row["examples"], row) for row in self.passes[-10:]]
+        rows += [("evaluation, step %d" % row["step"], row["examples"], row) for row in self.evaluations[-10:]]
+        head = "".join("<th>%s</th>" % html.escape(name) for name in ["", "examples"] + names)
+        body = "".join("<tr><td>%s</td><td>%d</td>%s</tr>" % (
+            what, count, "".join("<td>%.6f</td>" % row[name] if name in row else "<td></td>" for name in names)) for what, count, row in rows)
+        return "<p>%s</p><table><thead><tr>%s</tr></thead><tbody>%s</tbody></table>" % (html.escape(str(self)), head, body)
 
     def __str__(self):
         shown = ["%s %.6f" % item for item in self.metrics.items()]

@@ -42,6 +42,10 @@ ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::strin
                              const FieldPositions& positions, Diagnostics* diagnostics,
                              const std::stop_token& stop = {});
 
+/// What file lists call rows that a program has in memory: those that are trained on, and those of evaluations.
+inline constexpr std::string_view kTrainedRows = "frame:data";
+inline constexpr std::string_view kEvaluatedRows = "frame:eval_data";
+
 /// Tells whether a name starts with a scheme ("hdfs:", "s3:"): a letter, then letters, digits, '+', '-', '.' and a
 /// colon. A Windows drive is not meant.
 bool HasScheme(std::string_view name);

@@ -127,6 +127,15 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
   if (!desc.infer()) check(eval_files, "eval.filelist[0]");
 }
 
+/// Names the rows that are to come where the job names no files.
+void NameRowsInMemory(TrainerDesc* desc) {
+  if (desc->data_desc().feature_size() == 0 || desc->has_incremental() || desc->infer()) return;
+  if (desc->filelist_size() == 0) desc->add_filelist(std::string(kTrainedRows));
+  if (desc->has_eval() && desc->eval().filelist_size() == 0) {
+    desc->mutable_eval()->add_filelist(std::string(kEvaluatedRows));
+  }
+}
+
 /// Whether a mistake stands within `field`, or in an override of it.
 bool IsWithin(const Diagnostics& diagnostics, const FieldPositions& positions, const SourceSpan& where,
               const std::string& field) {
@@ -182,6 +191,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     ApplyOverride(request.overrides[i], static_cast<int>(i) + 1, config.desc.get(), &diagnostics, &positions);
   }
   if (request.of_ranks && !config.desc->has_dist()) config.desc->mutable_dist()->set_update(DistDesc::ASYNC);
+  if (request.may_lack_files) NameRowsInMemory(config.desc.get());
   // Where braces do not match, what belongs to what is a guess, and judging it would bury the cause.
   std::optional<KnownNames> known;
   if (intact) {

@@ -36,6 +36,9 @@ struct ConfigRequest {
   PluginHost* plugins = nullptr;
   /// Expands file lists and demands that their files exist.
   bool check_files = true;
+  /// Rows may come from memory: of a job with features, lists that name no files are those of kTrainedRows and
+  /// kEvaluatedRows.
+  bool may_lack_files = false;
   /// Demands a model or a program; not for what only reads data.
   bool needs_model = true;
   /// What is to be written has a folder, by output.dir or otherwise; without one, asking for a checkpoint is a mistake.

@@ -9,7 +9,6 @@
 
 #include "core/decompress.h"
 #include "data_feed.pb.h"
-#include "datafeed/line_cut.h"
 
 namespace millrace {
 namespace {
@@ -114,9 +113,11 @@ std::string ShownCommand(std::string_view command) {
 
 Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& desc,
                                                          const std::vector<std::string>& files,
-                                                         const std::stop_token& stop, const std::string& opened_by) {
+                                                         const std::stop_token& stop, const LineCut& cut) {
   std::unique_ptr<InputOpener> opener(new InputOpener);
+  const std::string& opened_by = cut.opened_by;
   opener->opened_by_ = opened_by;
+  opener->in_memory_ = cut.in_memory != nullptr;
   const double timeout = desc.pipe_timeout_seconds();
   if (!(timeout >= 0 && timeout <= 1e6)) {
     return InvalidConfig("data_desc.pipe_timeout_seconds must be from 0 to 1000000, not " + std::to_string(timeout));
@@ -133,6 +134,9 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
     return InvalidConfig("data_desc.pipe_command holds a NUL byte; a shell would take it for the command's end");
   }
   if (!pipe.empty() && !opened_by.empty()) {
+    if (opener->in_memory_) {
+      return InvalidConfig("data_desc.pipe_command: no command stands before rows in memory; leave it out");
+    }
     return InvalidConfig("data_desc.pipe_command: the format \"" + opened_by +
                          "\" opens its files itself, so that no command can stand before it; leave it away");
   }
@@ -165,6 +169,11 @@ const InputOpener::SchemeCommand* InputOpener::CommandFor(std::string_view file)
 }
 
 Status InputOpener::CheckFileOfFormat(const std::string& file) const {
+  if (in_memory_ && file.starts_with(opened_by_ + ":")) return Status::Ok();
+  if (in_memory_) {
+    return InvalidConfig("\"" + file +
+                         "\" is a file, and the job's other rows lie in memory; give its rows in memory, too");
+  }
   const std::string path = PathOfFormat(file, opened_by_);
   if (::access(path.c_str(), R_OK) == 0) return Status::Ok();
   const int error = errno;
@@ -230,7 +239,7 @@ Result<std::unique_ptr<ByteSource>> InputOpener::Start(std::vector<std::string> 
 
 Result<OpenedInput> InputOpener::Open(const std::string& file) const {
   if (!opened_by_.empty()) {
-    MR_TRY(stamps_.Begin(PathOfFormat(file, opened_by_)));
+    if (!in_memory_) MR_TRY(stamps_.Begin(PathOfFormat(file, opened_by_)));
     return OpenedInput();
   }
   if (CommandFor(file) != nullptr) return OpenUnwatched(file);

@@ -14,6 +14,7 @@
 #include "core/line_blocks.h"
 #include "core/status.h"
 #include "core/subprocess.h"
+#include "datafeed/line_cut.h"
 
 namespace millrace {
 
@@ -48,11 +49,10 @@ class InputOpener {
  public:
   /// kInvalidConfig when a setting makes no sense; otherwise CheckFiles' errors. Starts the guard that kills commands
   /// when this process is killed, if these files need commands. A stop request ends the look at many files: kCancelled.
-  /// `opened_by`: the format that opens these files itself (LineCut), which may be folders; kInvalidConfig for a
+  /// Of a `cut` whose format opens these files itself, they may be folders, or no files at all; kInvalidConfig for a
   /// command.
   static Result<std::unique_ptr<InputOpener>> Create(const DataFeedDesc& desc, const std::vector<std::string>& files,
-                                                     const std::stop_token& stop = {},
-                                                     const std::string& opened_by = {});
+                                                     const std::stop_token& stop = {}, const LineCut& cut = {});
 
   /// Starts reading. Failures name the file. One that its format opens has no source.
   Result<OpenedInput> Open(const std::string& file) const;
@@ -81,6 +81,7 @@ class InputOpener {
                                             SubprocessOptions options) const;
 
   std::string opened_by_;     ///< empty: files are opened here
+  bool in_memory_ = false;    ///< they are no files
   std::string pipe_command_;  ///< empty: none
   std::vector<SchemeCommand> schemes_;
   std::chrono::milliseconds timeout_{0};

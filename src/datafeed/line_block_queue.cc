@@ -183,7 +183,7 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
     const std::string& name = (*files_)[lane.file];
     Result<std::unique_ptr<RecordSource>> records = cut_.records(std::move(input.source), name, opener_->line_limit());
     if (!records.ok()) return std::move(records).status().Context(name);
-    lane.reader = std::make_unique<RecordBlockReader>(std::move(*records), file);
+    lane.reader = std::make_unique<RecordBlockReader>(std::move(*records), file, cut_.block_bytes);
   } else {
     lane.reader = std::make_unique<LineBlockReader>(std::move(input.source), file, opener_->line_limit());
   }
@@ -269,7 +269,12 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
   return false;
 }
 
+std::string LineBlockQueue::DescribeRow(uint32_t file, uint64_t line) const {
+  return PathOfFormat((*files_)[file], cut_.opened_by) + ": row " + std::to_string(line - 1);
+}
+
 std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
+  if (cut_.in_memory != nullptr) return DescribeRow(file, line);
   const bool is_record = !cut_.is_text();
   std::string place = (*files_)[file] + (is_record ? ": record " : ":") + std::to_string(line);
   if (opener_->pipe_command().empty()) return place;
@@ -277,6 +282,7 @@ std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
 }
 
 Status LineBlockQueue::DescribeLine(const LineError& error, uint32_t file, uint64_t line) const {
+  if (cut_.in_memory != nullptr) return BadData(DescribeRow(file, line) + ": " + error.ToString());
   const std::string& name = (*files_)[file];
   const bool is_record = !cut_.is_text();
   Status status = is_record ? BadData(name + ": record " + std::to_string(line) + ": " + error.ToString())

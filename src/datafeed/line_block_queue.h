@@ -57,7 +57,8 @@ class LineBlockQueue {
   Result<bool> Next(int lane, LineBlock& block, const std::stop_token& stop);
 
   /// What is wrong with a line that came from here: "part-3:17:5: slot ...", and of a record "part-3: record 17: slot
-  /// ...". Says so when they count in what a command wrote.
+  /// ...". Rows in memory count from 0, as those of data frames do: "data: row 16: slot ...". Says so when they count
+  /// in what a command wrote.
   Status DescribeLine(const LineError& error, uint32_t file, uint64_t line) const;
   /// Where a line stands: "part-3:17", or "part-3: record 17".
   std::string DescribeLine(uint32_t file, uint64_t line) const;
@@ -68,6 +69,7 @@ class LineBlockQueue {
 
  private:
   struct Lane;
+  std::string DescribeRow(uint32_t file, uint64_t line) const;
   Result<bool> NextOfLane(Lane& lane, LineBlock& block, const std::stop_token& stop) const;
   /// NextOfLane, noted in the trace.
   Result<bool> TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const;

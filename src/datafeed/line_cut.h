@@ -12,6 +12,12 @@
 
 namespace millrace {
 
+/// What tells rows in memory from others.
+struct RowsInMemory {
+  uint64_t rows = 0;
+  uint32_t checksum = 0;
+};
+
 /// What the lines of a file are, for a class of data feed. What it refers to must outlive it.
 struct LineCut {
   /// Makes of a file's bytes its records, whatever bytes they hold, of `limit.bytes` at most. Empty: lines of text.
@@ -23,6 +29,10 @@ struct LineCut {
   std::string_view (*header)(std::string_view first_line) = nullptr;
   /// The format that opens its files itself: `records` gets no bytes, and no command stands before it. Empty: none.
   std::string opened_by = {};
+  /// Where its "files" are rows in memory, and their names those of no file: what these are. Null: they are files.
+  std::function<RowsInMemory(const std::string& file)> in_memory = nullptr;
+  /// How long blocks of records are, about.
+  size_t block_bytes = BlockReader::kBlockSize;
 
   bool is_text() const { return records == nullptr; }
 };

@@ -17,7 +17,7 @@ Result<bool> RecordBlockReader::Next(LineBlock& block, const std::stop_token& st
   size_t filled = 0;
   uint64_t records = 0;
   Clock::time_point handed_on_by = Clock::time_point::max();
-  while (filled < kBlockSize) {
+  while (filled < block_size_) {
     if (records > 0 && fill == Fill::kForAMoment && !AwaitFrame(&handed_on_by)) break;
     RecordFrame frame;
     const Result<bool> more = source_->Next(&frame, stop);
@@ -51,10 +51,10 @@ bool RecordBlockReader::AwaitFrame(Clock::time_point* handed_on_by) {
   return source_->WaitReadable(std::max(left, std::chrono::milliseconds(0)));
 }
 
-size_t RecordBlockReader::Append(const RecordFrame& frame, LineBlock& block, size_t filled) {
+size_t RecordBlockReader::Append(const RecordFrame& frame, LineBlock& block, size_t filled) const {
   const bool has_sizes = frame.has_sizes;
   const size_t end = filled + (has_sizes ? 0 : sizeof(uint32_t)) + frame.body.size();
-  if (end > block.capacity) block.Reserve(std::max({kBlockSize, 2 * block.capacity, end}), filled);
+  if (end > block.capacity) block.Reserve(std::max({block_size_, 2 * block.capacity, end}), filled);
   char* to = block.data.get() + filled;
   if (!has_sizes) {
     const auto size = static_cast<uint32_t>(frame.body.size());

@@ -228,7 +228,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   MR_ASSIGN(impl->cut, impl->options.feeds.CutOf(name, impl->schema, impl->load_desc));
   // One that has no files of its own gets rows of others.
   if (!impl->files.empty() || !impl->options.rows.are_exchanged) {
-    MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut.opened_by));
+    MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut));
   }
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));
 }

@@ -54,7 +54,7 @@ Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& d
   MR_TRY(feeds.Create(impl->class_name(), impl->schema, desc).status());
   MR_TRY(impl->MakeBadLines().status());  // a path that cannot be written is known before anything is read
   MR_ASSIGN(impl->cut, feeds.CutOf(impl->class_name(), impl->schema, impl->desc));
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut.opened_by));
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut));
   return std::unique_ptr<QueueDataset>(new QueueDataset(std::move(impl)));
 }
 

@@ -6,17 +6,24 @@
 
 #include "app/default_environment.h"
 #include "app/same_job.h"
+#include "config/file_list.h"
 #include "config/print_config.h"
+#include "core/replace_folder.h"
+#include "datafeed/frame_feed.h"
+#include "features/feature_spec.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
 #include "python/process_ranks.h"
+#include "python/py_frame.h"
 #include "python/report_dict.h"
+#include "python/run_history.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "trainer/batch_observers.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
+#include "trainer/pass_models.h"
 
 namespace py = pybind11;
 
@@ -33,35 +40,73 @@ class PyJob {
     request_.overrides = std::move(overrides);
     request_.has_output_folder = !output_dir_.empty();
     request_.of_ranks = ranks_ != nullptr;
+    request_.may_lack_files = ranks_ == nullptr;
     Compile("never");
   }
 
-  py::dict Run(const std::string& resume, const std::string& model, bool is_quiet) {
+  /// Run over rows in memory: of the frame "data", and for evaluations of "eval_data", which may be null.
+  py::dict Fit(const PyFrame& data, const PyFrame* eval_data, const std::string& resume, bool is_quiet,
+               const py::list& callbacks) {
+    if (ranks_ != nullptr) {
+      throw StatusError(InvalidConfig(
+          "Job.fit: not supported yet: several processes, each with rows in memory; write files, and Job.run"));
+    }
+    if (job().desc().has_incremental() || job().desc().infer() || job().desc().data_desc().feature_size() == 0) {
+      throw StatusError(
+          InvalidConfig("Job.fit: rows in memory are trained by a job whose features make slots of their columns "
+                        "(data_desc.feature), "
+                        "without incremental and infer"));
+    }
+    frames_ = {data.frame};
+    if (eval_data != nullptr) frames_.push_back(eval_data->frame);
+    Compile(resume);
+    return RunSession(resume, "last", is_quiet, callbacks);
+  }
+
+  py::dict Run(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
     // Files may have come or changed since the last run; a run that goes on has the statistics of the one before it.
     const bool goes_on = resume != "never" && job().desc().data_desc().has_feature_states();
-    if (has_run_ || goes_on) Compile(resume);
-    has_run_ = true;
-    if (ranks_ != nullptr) {
-      ranks_->Together("Job.run");
-      is_quiet = is_quiet || !ranks_->group->leads();
+    if (has_run_ || goes_on || !frames_.empty()) {
+      frames_.clear();
+      Compile(resume);
     }
-    std::vector<FetchLine> lines;
-    const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
-    RunOutput output;
-    output.terminal = log.get();
-    output.fetched = [&](const FetchLine& line) {
-      lines.push_back(line);
-      return is_quiet ? Status::Ok() : PrintInPython(FetchText(line));
-    };
-    RunSummary summary;
+    if (session_ == nullptr) {
+      throw StatusError(
+          InvalidConfig("Job.run: the job names no files to read; filelist: \"...\" does, or Job.fit(data) trains on "
+                        "rows in memory"));
+    }
+    return RunSession(resume, model, is_quiet, callbacks);
+  }
+
+  /// Writes the model as it stands, of a run that ended, or was ended.
+  void SaveModel(const std::string& folder) {
+    if (!has_run_ || summary_.batches == 0) {
+      throw StatusError(InvalidConfig("Job.save_model: nothing is trained yet, or the last run failed"));
+    }
+    if (ranks_ != nullptr) {
+      throw StatusError(
+          InvalidConfig("Job.save_model: not supported yet on several processes; output_dir has the model"));
+    }
+    if (job().model().prediction.empty()) {
+      throw StatusError(InvalidConfig("Job.save_model: the job's program names no prediction"));
+    }
+    RunState state;
+    state.step = summary_.batches;
+    state.examples = summary_.examples;
     RunInterruptibly([&](const std::stop_token& stop) {
-      summary = ValueOrThrow(RunJob(*session_, resume, model, stop, output));
-      if (ranks_ == nullptr) return;
-      ThrowUnlessOk(ranks_->group->Agree(stop.stop_requested() ? Cancelled("the run was interrupted") : Status::Ok()));
+      ThrowUnlessOk(CheckReplaced(folder, {"MODEL"}));
+      ThrowUnlessOk(SaveJobModel(*session_, state, TableContent::kWeights, folder, {stop, {}}));
     });
-    py::dict report = ReportDict(summary);
-    report["history"] = HistoryList(lines);
-    return report;
+  }
+
+  /// Columns that the job's features take.
+  std::vector<std::string> Columns() const {
+    std::vector<FeatureMistake> mistakes;
+    std::vector<std::string> columns;
+    for (const FeatureSpec& feature : ReadFeatures(job().desc().data_desc(), &mistakes)) {
+      columns.insert(columns.end(), feature.columns.begin(), feature.columns.end());
+    }
+    return columns;
   }
 
   /// A tensor as an array, a table as (keys, weights).
@@ -83,44 +128,134 @@ class PyJob {
   std::string Ops() const { return PrintOps(job().train().ops()); }
 
  private:
+  /// What Job.run returns. `callbacks` are called with the dict of each pass and evaluation.
+  py::dict RunSession(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
+    if (ranks_ != nullptr && !callbacks.empty()) {
+      throw StatusError(InvalidConfig("Job.run: not supported yet: callbacks of a run of several processes"));
+    }
+    has_run_ = true;
+    if (ranks_ != nullptr) {
+      ranks_->Together("Job.run");
+      is_quiet = is_quiet || !ranks_->group->leads();
+    }
+    std::vector<FetchLine> lines;
+    const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
+    RunHistory history(callbacks);
+    RunOutput output;
+    output.terminal = log.get();
+    output.fetched = [&](const FetchLine& line) {
+      lines.push_back(line);
+      return is_quiet ? Status::Ok() : PrintInPython(FetchText(line));
+    };
+    output.evaluated = [&](const EvalReport& report) { return history.Add(report); };
+    output.passed = [&](const PassReport& report) { return history.Add(report); };
+    summary_ = RunSummary();
+    const auto run = [&](const std::stop_token& stop) {
+      // Either a callback ends the run, or who waits for it.
+      const std::stop_callback stops(stop, [&history] { history.RequestStop(); });
+      summary_ = ValueOrThrow(RunJob(*session_, resume, model, history.stop(), output));
+      if (ranks_ == nullptr) return;
+      ThrowUnlessOk(ranks_->group->Agree(stop.stop_requested() ? Cancelled("the run was interrupted") : Status::Ok()));
+    };
+    try {
+      RunInterruptibly(run);
+    } catch (const StatusError&) {
+      history.Rethrow();
+      throw;
+    }
+    history.Rethrow();
+    const bool keeps_model = job().desc().output().save_inference_model() && !job().model().prediction.empty();
+    if (history.has_stopped() && summary_.interrupted && keeps_model && !output_dir().empty()) {
+      SaveModel(output_dir() + "/model");
+    }
+    py::dict report = ReportDict(summary_);
+    if (history.has_stopped()) report["stopped_early"] = true;
+    report["history"] = HistoryList(lines);
+    report["passes"] = history.passes();
+    report["evaluations"] = history.evaluations();
+    return report;
+  }
+
+  struct Compiled {
+    std::unique_ptr<Environment> environment;
+    std::shared_ptr<const CompiledJob> job;
+    std::unique_ptr<JobSession> session;  ///< null: its rows are to come
+  };
+
   void Compile(const std::string& resume) {
-    using Loaded = std::pair<std::unique_ptr<Environment>, std::unique_ptr<JobSession>>;
     const Environment& shared = SharedEnvironment();
     if (ranks_ != nullptr) ranks_->Together("Job");
     RankGroup* const group = ranks_ == nullptr ? nullptr : ranks_->group;
-    auto [environment, session] = RunInterruptibly<Loaded>([&](const std::stop_token& stop) -> Result<Loaded> {
+    Compiled made = RunInterruptibly<Compiled>([&](const std::stop_token& stop) -> Result<Compiled> {
       ConfigRequest request = request_;
       request.stop = stop;
+      const auto read_rows = [&request](const std::string& field, std::string_view rows) {
+        request.overrides.push_back(field + "=\"" + std::string(rows) + "\"");
+      };
+      if (!frames_.empty()) read_rows("filelist", kTrainedRows);
+      if (frames_.size() > 1) read_rows("eval.filelist", kEvaluatedRows);
       Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &shared);
       MR_TRY(Agreed(group, read.status()));
       JobAndEnvironment& loaded = *read;
-      auto own = std::make_unique<Environment>(std::move(loaded.environment));
+      Compiled compiled;
+      compiled.environment = std::make_unique<Environment>(std::move(loaded.environment));
+      Environment& own = *compiled.environment;
       std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
       if (group != nullptr) MR_TRY(CheckSameJob(*group, loaded.config, folder));
-      const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
-      MR_TRY(PrepareFeatures(how, *own, stop, &loaded.config));
-      auto job = CompiledJob::Create(std::move(loaded.config), *own, std::move(folder), {}, stop);
+      const bool lacks_rows = frames_.empty() && loaded.config.files == std::vector<std::string>{kTrainedRows.data()};
+      if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
+      if (!lacks_rows) {
+        const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
+        MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
+        NoteColumns(&loaded.config);
+      }
+      auto job = CompiledJob::Create(std::move(loaded.config), own, std::move(folder), {}, stop);
       MR_TRY(Agreed(group, job.status()));
-      const SessionInputs inputs{.ranks = (*job)->is_dist() ? group : nullptr};
-      auto made = JobSession::Create(*std::move(job), inputs, stop);
-      MR_TRY(Agreed(group, made.status()));
-      return Loaded(std::move(own), std::move(made).value());
+      compiled.job = *std::move(job);
+      if (lacks_rows) return compiled;
+      const SessionInputs inputs{.ranks = compiled.job->is_dist() ? group : nullptr};
+      auto session = JobSession::Create(compiled.job, inputs, stop);
+      MR_TRY(Agreed(group, session.status()));
+      compiled.session = std::move(session).value();
+      return compiled;
     });
-    session_ = std::move(session);
-    environment_ = std::move(environment);
+    session_ = std::move(made.session);
+    job_ = std::move(made.job);
+    environment_ = std::move(made.environment);
     if (ranks_ != nullptr) AgreeOrThrow(ranks_, tables_.Own(this->job().model().main));
     has_run_ = false;
   }
-  const CompiledJob& job() const { return session_->job(); }
+
+  /// Lets the class that reads the job's lines read the frames.
+  Status TakeFrames(Environment* own, LoadedConfig* config) const {
+    if (frames_.size() == 1 && config->eval_files == std::vector<std::string>{kEvaluatedRows.data()}) {
+      return InvalidConfig("Job.fit: the job has eval, which names no files: give eval_data");
+    }
+    MR_ASSIGN(own->feeds, FrameFeeds(own->feeds, config->desc->data_desc(), frames_));
+    return Status::Ok();
+  }
+
+  /// As the header of the first file would be noted, so that the model tells of a CSV file with other columns.
+  void NoteColumns(LoadedConfig* config) const {
+    DataFeedDesc& feed = *config->desc->mutable_data_desc();
+    if (frames_.empty() || feed.name() != "csv" || feed.csv().names_size() > 0) return;
+    if (feed.feature_states().column_size() > 0) return;
+    const std::vector<std::string>& columns = frames_[0]->columns();
+    feed.mutable_feature_states()->mutable_column()->Assign(columns.begin(), columns.end());
+  }
+  const CompiledJob& job() const { return *job_; }
 
   const ProcessRanks* const ranks_ = RanksOfProcess();
   TablesOfRanks tables_;
   ConfigRequest request_;
   std::optional<std::string> text_;
   std::string output_dir_;
-  std::unique_ptr<Environment> environment_;  ///< with the job's plugins; outlives it
-  std::unique_ptr<JobSession> session_;
+  std::unique_ptr<Environment> environment_;              ///< with the job's plugins; outlives it
+  std::vector<std::shared_ptr<const DataFrame>> frames_;  ///< that Fit was given last
+  std::shared_ptr<const CompiledJob> job_;
+  std::unique_ptr<JobSession> session_;  ///< null: the job's rows are to come
   bool has_run_ = false;
+  RunSummary summary_;  ///< of the last run
 };
 
 }  // namespace
@@ -129,7 +264,11 @@ void BindJob(py::module_& module) {
   py::class_<PyJob>(module, "Job")
       .def(py::init<std::string, std::optional<std::string>, std::vector<std::string>, std::string>(), py::arg("file"),
            py::arg("text"), py::arg("overrides"), py::arg("output_dir"))
-      .def("run", &PyJob::Run, py::arg("resume"), py::arg("model"), py::arg("is_quiet"))
+      .def("run", &PyJob::Run, py::arg("resume"), py::arg("model"), py::arg("is_quiet"), py::arg("callbacks"))
+      .def("fit", &PyJob::Fit, py::arg("data"), py::arg("eval_data"), py::arg("resume"), py::arg("is_quiet"),
+           py::arg("callbacks"))
+      .def("save_model", &PyJob::SaveModel, py::arg("folder"))
+      .def("columns", &PyJob::Columns)
       .def("parameter", &PyJob::Parameter, py::arg("name"))
       .def("ops", &PyJob::Ops)
       .def_property_readonly("warnings", &PyJob::warnings)

@@ -15,10 +15,12 @@
 #include "core/words.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/drop_zeros.h"
+#include "datafeed/frame_feed.h"
 #include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/interruptible.h"
+#include "python/py_frame.h"
 #include "serving/predictor.h"
 
 namespace py = pybind11;
@@ -160,6 +162,33 @@ class PyPredictor {
     });
   }
 
+  /// The same of rows in memory, with the columns that the model's features take; slots of `without` are not made.
+  py::tuple ScoreFrame(const PyFrame& given, const std::vector<std::string>& without) {
+    const Environment& environment = SharedEnvironment();
+    ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
+    return Score(given.frame->rows(), &quick_frames_, [&](const std::stop_token& stop, Scored* scored) {
+      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer(without));
+      const DataFeedDesc desc = LinesWithout(without);
+      MR_ASSIGN(const DataFeedFactory feeds, FrameFeeds(environment.feeds, desc, {given.frame}, plans_));
+      MR_ASSIGN(const std::unique_ptr<DataFeed> feed, feeds.Create(desc.name(), *scorer->schema, desc));
+      MR_ASSIGN(const LineCut cut, feeds.CutOf(desc.name(), *scorer->schema, desc));
+      MR_ASSIGN(const auto rows, cut.records(nullptr, FileOfFrame(given.frame->name()), LineLimit()));
+      MR_TRY(ScoreRows(given.frame->name(), *rows, *feed, *scorer, stop, &scored->scores));
+      scored->zeros_dropped = feed->counters().zeros_dropped;
+      GiveBack(std::move(scorer));
+      return Status::Ok();
+    });
+  }
+
+  /// Columns that scoring takes, whose rows lack the slots of `without`.
+  std::vector<std::string> Columns(const std::vector<std::string>& without) const {
+    const DataFeedDesc desc = LinesWithout(without);
+    const SlotSchema schema = ValueOrThrow(SlotSchema::Create(desc));
+    return ValueOrThrow(plans_->Setup(schema, desc)).plan->columns();
+  }
+
+  bool has_features() const { return predictor_->data_desc().feature_size() > 0; }
+
   /// The same of columns: (slot, values, offsets or None) each, contiguous and of the slot's type.
   py::tuple ScoreColumns(const std::vector<std::tuple<std::string, py::array, py::object>>& given, int64_t rows) {
     std::vector<FedColumn> columns;
@@ -258,6 +287,32 @@ class PyPredictor {
     return Status::Ok();
   }
 
+  static Status ScoreRows(const std::string& name, RecordSource& rows, DataFeed& feed, Scorer& scorer,
+                          const std::stop_token& stop, std::vector<float>* scores) {
+    SlotBatch& batch = *scorer.batch;
+    uint64_t number = 0;
+    for (bool more = true; more;) {
+      batch.Clear();
+      MR_TRY(feed.Attach(&batch));
+      while (more && feed.rows() < kRowsAtOnce) {
+        RecordFrame some;
+        MR_ASSIGN(more, rows.Next(&some, stop));
+        for (std::string_view records = some.body; more && !records.empty(); ++number) {
+          MR_ASSIGN(const LineResult result, feed.ParseLine(TakeSized(&records)));
+          if (result != LineResult::kBad) continue;
+          MR_TRY(feed.Detach());
+          return BadData(name + ": row " + std::to_string(number) + ": " + feed.error().ToString());
+        }
+      }
+      const int count = feed.rows();
+      MR_TRY(feed.Detach());
+      if (count == 0) continue;
+      MR_ASSIGN(const std::span<const float> scored, scorer.session->Run(batch));
+      scores->insert(scores->end(), scored.begin(), scored.end());
+    }
+    return Status::Ok();
+  }
+
   DataFeedDesc LinesWithout(const std::vector<std::string>& without) const {
     DataFeedDesc desc = predictor_->data_desc();
     ForgetOwnFeed(&desc);
@@ -300,7 +355,8 @@ class PyPredictor {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scorer>> free_;
   std::atomic<int> scorers_made_{0};
-  QuickWork quick_text_, quick_columns_;
+  const std::shared_ptr<const FeaturePlans> plans_ = std::make_shared<const FeaturePlans>();  ///< of frames
+  QuickWork quick_text_, quick_columns_, quick_frames_;
 };
 
 /// Whether an array's memory is as a slot has its values: ids, or float32.
@@ -417,6 +473,9 @@ void BindPredictor(py::module_& module) {
       .def("slots", &PyPredictor::Slots)
       .def("scorers_made", &PyPredictor::scorers_made)
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))
+      .def("columns", &PyPredictor::Columns, py::arg("without"))
+      .def("has_features", &PyPredictor::has_features)
+      .def("score_frame", &PyPredictor::ScoreFrame, py::arg("frame"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));
   module.def("cut_rows", &CutRows, py::arg("given"), py::arg("are_ids"));
 }

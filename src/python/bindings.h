@@ -11,6 +11,7 @@ namespace millrace {
 const Environment& SharedEnvironment();
 
 // What each part of the module has to offer; module.cc is the table of contents.
+void BindFrame(pybind11::module_& module);
 void BindJob(pybind11::module_& module);
 void BindPredictor(pybind11::module_& module);
 void BindProgram(pybind11::module_& module);

@@ -55,6 +55,7 @@ PYBIND11_MODULE(_millrace, module) {
     millrace::ThrowUnlessOk(millrace::SharedEnvironment().feeds.CheckName(name));
   });
   module.def("workers_made", &millrace::WorkersMade);
+  millrace::BindFrame(module);
   millrace::BindJob(module);
   millrace::BindPredictor(module);
   millrace::BindProgram(module);

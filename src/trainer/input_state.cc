@@ -92,6 +92,13 @@ Result<std::vector<StoredInputState>> LookAtInputs(const std::vector<std::string
 Status CompareInput(const StoredInputState& before, const StoredInputState& now, bool* written_again) {
   *written_again = false;
   if (before.missing()) return Status::Ok();
+  if (before.rows() != now.rows()) {
+    return InvalidConfig("had " + std::to_string(before.rows()) + " rows in memory and has now " +
+                         std::to_string(now.rows()));
+  }
+  if (before.has_rows() && before.ends_crc32c() != now.ends_crc32c()) {
+    return InvalidConfig("has other values now, in as many rows");
+  }
   if (before.has_bytes() != now.has_bytes()) {
     return InvalidConfig(now.has_bytes() ? "was no plain file and is one now" : "was a plain file and is none now");
   }

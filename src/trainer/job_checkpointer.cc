@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "config/feed_names.h"
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
 #include "core/elapsed.h"
@@ -501,12 +502,33 @@ Status JobCheckpointer::CheckFiles(const CheckpointManifest& manifest, const std
   return Status::Ok();
 }
 
+Result<bool> JobCheckpointer::LookAtRows(const std::vector<std::string>& files) {
+  if (job_->feeds_itself()) return false;
+  const DataFeedDesc& feed = job_->desc().data_desc();
+  const std::string name = FeedNameFor(job_->desc().dataset().class_name(), feed);
+  MR_ASSIGN(const LineCut cut, job_->environment().feeds.CutOf(name, job_->schema(), feed));
+  if (cut.in_memory == nullptr) return false;
+  input_states_.clear();
+  for (const std::string& file : files) {
+    const RowsInMemory rows = cut.in_memory(file);
+    StoredInputState& state = input_states_.emplace_back();
+    state.set_rows(rows.rows);
+    state.set_ends_crc32c(rows.checksum);
+  }
+  return true;
+}
+
 Status JobCheckpointer::LookAtFiles(int64_t pass, const std::stop_token& stop) {
   // What was loaded into memory is what every epoch trains on.
   const bool is_loaded_once = job_->desc().dataset().class_name() == "InMemoryDataset" && !job_->is_incremental();
   if (is_loaded_once) pass = 0;
   if (looked_at_ == pass) return Status::Ok();
   const std::vector<std::string>& files = job_->FilesOfPass(pass);
+  MR_ASSIGN(const bool are_in_memory, LookAtRows(files));
+  if (are_in_memory) {
+    looked_at_ = pass;
+    return Status::Ok();
+  }
   ProgressLine line(ProgressLine::DetectOptions(terminal_));
   auto next_shown = std::chrono::steady_clock::now() + kShortLook;
   Result<std::vector<StoredInputState>> states = LookAtInputs(files, stop, [&](size_t looked_at) {

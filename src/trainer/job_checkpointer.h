@@ -88,6 +88,8 @@ class JobCheckpointer final : public Checkpointer {
   Status CheckInput(const CheckpointManifest& manifest);
   /// Whether the files of the epoch in hand hold what they held. `why` ends a refusal.
   Status CheckFiles(const CheckpointManifest& manifest, const std::string& why);
+  /// LookAtFiles of rows in memory; false, and does nothing, where they are in files.
+  Result<bool> LookAtRows(const std::vector<std::string>& files);
   /// Looks at the files that pass `pass` trains on: once, before more of them than that can have changed.
   Status LookAtFiles(int64_t pass, const std::stop_token& stop);
   Status CheckPasses(const CheckpointManifest& manifest) const;

@@ -166,6 +166,11 @@ Status RunRecorder::AppendPoint(const FetchLine& line) {
 }
 
 Status RunRecorder::OnEval(const EvalReport& report) {
+  MR_TRY(RecordEval(report));
+  return output_.evaluated ? output_.evaluated(report) : Status::Ok();
+}
+
+Status RunRecorder::RecordEval(const EvalReport& report) {
   const std::lock_guard lock(mutex_);
   JsonWriter json;
   BeginLine(&json, report.step, report.epoch, report.trained_examples);
@@ -201,6 +206,11 @@ Status RunRecorder::OnShrink(const TableShrink& shrink) {
 }
 
 Status RunRecorder::OnPass(const PassReport& report) {
+  ShowPass(report);
+  return output_.passed ? output_.passed(report) : Status::Ok();
+}
+
+void RunRecorder::ShowPass(const PassReport& report) {
   const std::lock_guard lock(mutex_);
   progress_.Clear();
   const double rate = report.seconds > 0 ? static_cast<double>(report.examples) / report.seconds : 0;
@@ -217,7 +227,6 @@ Status RunRecorder::OnPass(const PassReport& report) {
     expected_examples_ = report.data.rows;
     estimated_ = false;
   }
-  return Status::Ok();
 }
 
 void RunRecorder::ShowLeftOut(const std::string& what, const PassStats& read) {

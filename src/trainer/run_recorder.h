@@ -21,6 +21,10 @@ struct RunOutput {
   std::FILE* terminal = stderr;
   /// Takes the values that were fetched; empty: they are printed on standard output.
   std::function<Status(const FetchLine&)> fetched = {};
+  /// Are told of each evaluation and each pass, by the trainer's thread, while no worker trains; a failure ends the
+  /// run. Empty: nobody is.
+  std::function<Status(const EvalReport&)> evaluated = {};
+  std::function<Status(const PassReport&)> passed = {};
 };
 
 /// Shows a run on the terminal as it goes, and keeps its numbers: OUTPUT_DIR/metrics.jsonl, an object a print and an
@@ -57,6 +61,8 @@ class RunRecorder final : public RunReporter {
  private:
   RunRecorder(int64_t expected_examples, const ProgressLine::Options& options)
       : progress_(options), expected_examples_(expected_examples) {}
+  Status RecordEval(const EvalReport& report);
+  void ShowPass(const PassReport& report);
   Status OpenLines(const std::string& kept);
   Status AppendPoint(const FetchLine& line);
   /// Says what was left out of the rows of `what`, once.

@@ -38,8 +38,10 @@ class DocsTest(unittest.TestCase):
                 with self.subTest(heading):
                     exec(compile(source, "docs/python.md: " + heading, "exec"), names)  # pylint: disable=exec-used
                     seen.add(heading)
-        self.assertEqual(seen, {"Programs", "Layers", "Loops and branches", "Optimizers", "Arrays from Python"})
+        self.assertEqual(seen, {"Data frames", "Estimators", "Programs", "Layers", "Loops and branches", "Optimizers", "Arrays from Python"})
         self.assertEqual(names["report"].examples, 3000)
+        self.assertEqual(names["scores"].shape, (2,))
+        self.assertGreater(names["chances"][0, 1], 0.5)
         self.assertFalse(names["queue"].is_closed())  # reset() opened it again
 
 

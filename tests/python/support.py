@@ -1,5 +1,6 @@
 """What the tests of the Python package share. They run with unittest or pytest; PYTHONPATH names the package."""
 
+import importlib.util
 import os
 import random
 import signal
@@ -32,6 +33,24 @@ except ImportError as error:
     if "_millrace" not in str(error) and "millrace" != getattr(error, "name", None):
         raise
     skip("the extension module is not built (no Python headers, or no pybind11): %s" % error)
+
+def with_packages(setting, packages):
+    """Goes on with the Python that the environment variable names where this one lacks the packages. It is one for which the
+    module was built, too. Where there is none, tests look for what they need themselves."""
+    other = os.environ.get(setting)
+    if not other or "pytest" in sys.modules or os.path.abspath(other) == os.path.abspath(sys.executable):
+        return
+    if not all(importlib.util.find_spec(package) for package in packages):
+        os.execv(other, [other, *sys.argv])
+
+
+def package(test, name):
+    """A package that the test is about; where it is not there, the test skips."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return test.skipTest("this Python has no " + name)
+
 
 SLOTS = """
   slots { name: "label" type: "uint64" is_used: true is_dense: true shape: [-1, 1] }

@@ -1,0 +1,188 @@
+"""Rows in memory, as callers have them, become frames that C++ reads without Python."""
+
+import glob
+import importlib
+import os
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from . import _millrace
+from .errors import ConfigError, NotFoundError
+
+_TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, a dict of arrays or lists by column, Parquet "
+          "files (.parquet), or an iterable of these")
+_PARQUET = (".parquet", ".pq")
+
+# The formats of Arrow for numbers of numpy, by kind and bytes.
+_FORMATS = {"i1": "c", "i2": "s", "i4": "i", "i8": "l", "u1": "C", "u2": "S", "u4": "I", "u8": "L", "f2": "e", "f4": "f",
+            "f8": "g", "b1": "C"}
+
+
+def is_frame(data):
+    """Whether it has columns with names: predict takes these as raw columns."""
+    return hasattr(data, "__arrow_c_stream__") or _is_pandas(data) or _is_structured(data) or (
+        isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(_PARQUET))
+
+
+def frame_of(data, name, what, wanted=()):
+    """The _millrace.Frame of `data`, which messages call `name`; `what` begins those about what it is. Of columns that are not
+    `wanted` (none: all are) values are not looked at, as far as that costs something."""
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            capsule = data.__arrow_c_stream__()
+        except (ImportError, TypeError, ValueError):
+            # pandas without pyarrow, or with columns that pyarrow does not take.
+            if not _is_pandas(data):
+                raise
+        else:
+            return _millrace.Frame.of_stream(capsule, name)
+    if _is_pandas(data):
+        columns = [(column, _of_series(data.iloc[:, at])) for at, column in enumerate(data.columns)]
+        return _of_columns(columns, name, what, wanted)
+    if _is_structured(data):
+        return _of_columns([(column, (data[column], None)) for column in data.dtype.names], name, what, wanted)
+    if isinstance(data, Mapping):
+        return _of_columns([(column, _of_series(values) if _is_series(values) else (values, None))
+                            for column, values in data.items()], name, what, wanted)
+    if isinstance(data, (str, os.PathLike)):
+        return _of_parquet(os.fspath(data), name, what, wanted)
+    if isinstance(data, (bytes, np.ndarray)) or hasattr(data, "__dlpack__") or not isinstance(data, Iterable):
+        raise ConfigError("%s: %s, not %s" % (what, _TAKEN, repr(data) if isinstance(data, (bytes, int, float)) else
+                                              "a " + type(data).__name__))
+    parts = [frame_of(part, name, "%s: part %d" % (what, at), wanted) for at, part in enumerate(data)]
+    if not parts:
+        raise ConfigError("%s: no frame came of it" % what)
+    return _millrace.Frame.join(parts, name)
+
+
+def _of_parquet(path, name, what, wanted):
+    """The rows of the Parquet files that a path, a pattern or a folder names."""
+    if not path.endswith(_PARQUET) and not os.path.isdir(path):
+        raise ConfigError("%s: rows, or a file that is called .parquet, not %r; Job.run reads the files of filelist" % (what, path))
+    try:
+        dataset = importlib.import_module("pyarrow.dataset")
+    except ImportError:
+        raise ConfigError("%s: Parquet files are read by pyarrow, which is not installed: pip install pyarrow" % what) from None
+    files = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else path
+    if not files or (isinstance(files, str) and not os.path.exists(files)):
+        raise NotFoundError("%s: no such file: %r" % (what, path))
+    rows = dataset.dataset(files, format="parquet")
+    # Without one that is wanted, all are read: the nearest name is then known.
+    columns = [column for column in rows.schema.names if column in wanted] if set(wanted) <= set(rows.schema.names) else None
+    reader = rows.scanner(columns=columns or None).to_reader()
+    return _millrace.Frame.of_stream(reader.__arrow_c_stream__(), name)
+
+
+def columns_of(data):
+    """The names of the columns of what frame_of takes."""
+    if isinstance(data, Mapping):
+        return list(data)
+    if _is_structured(data):
+        return list(data.dtype.names)
+    names = getattr(data, "column_names", None)
+    return list(names if names is not None else data.columns)
+
+
+def _is_pandas(data):
+    return hasattr(data, "iloc") and hasattr(data, "dtypes") and hasattr(data, "columns")
+
+
+def _is_series(data):
+    return hasattr(data, "iloc") and hasattr(data, "dtype") and hasattr(data, "isna")
+
+
+def _is_structured(data):
+    return isinstance(data, np.ndarray) and data.dtype.names is not None
+
+
+def _of_series(series):
+    """(values, which of them are missing) of a column of pandas."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufM":
+        return series.to_numpy(), None
+    return series.astype(object).to_numpy(), None
+
+
+def _of_columns(columns, name, what, wanted):
+    given = []
+    for column, (values, missing) in columns:
+        if not isinstance(column, str):
+            raise ConfigError("%s: names of columns are texts, not %r; rename the column" % (what, column))
+        if wanted and column not in wanted and hasattr(values, "__len__"):
+            given.append((column, "n", values, None))
+            continue
+        given.append((column, *_of_values(values, missing, '%s: column "%s"' % (what, column))))
+    return _millrace.Frame.of_columns(given, name)
+
+
+def _of_values(values, missing, what):
+    """(format, values, missing) as _millrace.Frame.of_columns takes them."""
+    if type(values).__module__.startswith("scipy.sparse"):
+        return _of_sparse(values, what)
+    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        values = _of_dlpack(values, what)
+    if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") or hasattr(values, "__array__")):
+        raise ConfigError("%s: an array or a list, one value a row, not %r" % (what, values))
+    if isinstance(values, (list, tuple)):
+        array = _plain_array(values)
+        if array is None:
+            return "", values if isinstance(values, list) else list(values), None
+    else:
+        if np.ma.isMaskedArray(values):
+            missing = np.ma.getmaskarray(values)
+            values = values.data
+        array = np.asarray(values)
+    if array.ndim != 1:
+        raise ConfigError("%s: one value a row, not an array %s; rows of several values are a list of lists" % (
+            what, list(array.shape)))
+    if array.dtype.kind == "M":
+        return _times(array)
+    if array.dtype.kind == "f":
+        nan = np.isnan(array)
+        missing = nan if missing is None else nan | missing
+        missing = missing if missing.any() else None
+    code = array.dtype.kind + str(array.dtype.itemsize)
+    if code in _FORMATS:
+        return _FORMATS[code], np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)), missing
+    if array.dtype.kind in "OUS":
+        listed = array.tolist() if missing is None else [None if absent else value for value, absent in zip(array.tolist(), missing)]
+        return "", listed, None
+    raise ConfigError("%s: numbers, texts or times, not %s" % (what, array.dtype))
+
+
+def _of_sparse(matrix, what):
+    """A list for each row: the columns in which the matrix has a 1."""
+    rows = matrix.tocsr(copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    if rows.nnz and not (rows.data == 1).all():
+        raise ConfigError("%s: a sparse matrix is a list of columns for each row, and its values are 1; values such as %r would be "
+                          "lost" % (what, rows.data[rows.data != 1][0].item()))
+    return "+l", rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+
+
+def _of_dlpack(tensor, what):
+    try:
+        return np.from_dlpack(tensor.detach() if hasattr(tensor, "detach") else tensor)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ConfigError("%s: a tensor that numpy does not take: %s; .cpu() brings it to the host" % (what, error)) from None
+
+
+def _plain_array(values):
+    """A list of numbers of one kind as an array; None for others, whose values are looked at one by one."""
+    kinds = set(map(type, values))
+    if kinds == {float} or kinds == {bool}:
+        return np.array(values)
+    if kinds == {int} and values and -2**63 <= min(values) and max(values) < 2**63:
+        return np.array(values, dtype=np.int64)
+    return None
+
+
+def _times(array):
+    unit, count = np.datetime_data(array.dtype)
+    if unit not in ("s", "ms", "us", "ns") or count != 1:
+        unit = "s"
+    whole = np.ascontiguousarray(array.astype("datetime64[%s]" % unit)).view(np.int64)
+    absent = np.isnat(array)
+    return "ts%s:" % unit[0], whole, absent if absent.any() else None
+

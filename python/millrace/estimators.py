@@ -1,0 +1,503 @@
+"""Classifier and Regressor: models of tables with the interface of scikit-learn, which need not be installed.
+
+    model = millrace.Classifier(epochs=5).fit(frame, clicked, eval_set=(other, others_clicked))
+    model.predict_proba(new)
+"""
+
+import inspect
+import numbers
+import os
+import tempfile
+
+import numpy as np
+
+from . import _checks, _frames
+from ._settings import flag, quoted
+from .errors import ConfigError, Error
+from .job import Job
+from .predictor import Predictor
+
+__all__ = ["Classifier", "Regressor"]
+
+_LABEL = "millrace_label_%d"
+_WEIGHT = "millrace_weight"
+_ROWS_OF_BUCKET = 50  # fewer teach an embedding nothing
+
+
+class _Estimator:
+    """What both have: parameters, fitting, and the model as a value."""
+
+    def __init__(self, layers=(64, 32), dim=8, epochs=10, lr=0.02, batch_size=None, threads=1, seed=1, buckets=50, patience=3,
+                 job=None, label="label", weight="weight", verbose=False):
+        self.layers = layers
+        self.dim = dim
+        self.epochs = epochs
+        self.lr = lr
+        self.batch_size = batch_size
+        self.threads = threads
+        self.seed = seed
+        self.buckets = buckets
+        self.patience = patience
+        self.job = job
+        self.label = label
+        self.weight = weight
+        self.verbose = verbose
+
+    @classmethod
+    def _names(cls):
+        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+    def get_params(self, deep=True):
+        """The constructor's arguments, by name."""
+        del deep  # no argument is an estimator
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params):
+        """Sets arguments of the constructor; returns the estimator."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise ValueError("Invalid parameter %r for estimator %s; there are: %s" % (
+                    name, type(self).__name__, ", ".join(self._names())))
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self):
+        plain = {name: one.default for name, one in inspect.signature(type(self).__init__).parameters.items()}
+        changed = ["%s=%r" % (name, value) for name, value in self.get_params().items() if repr(value) != repr(plain[name])]
+        return "%s(%s)" % (type(self).__name__, ", ".join(changed))
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import InputTags, Tags, TargetTags  # whoever asks has it
+        return Tags(estimator_type=self._estimator_type, target_tags=TargetTags(required=True),
+                    input_tags=InputTags(allow_nan=True, string=True, categorical=True), **self._kind_of_tags())
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_predictor"}
+
+    def save(self, folder):
+        """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`."""
+        self._check_fitted()
+        os.makedirs(folder, exist_ok=False)
+        for name, content in self.model_.items():
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(content)
+
+    def _check_fitted(self):
+        if hasattr(self, "model_"):
+            return
+        try:
+            from sklearn.exceptions import NotFittedError as Unfitted
+        except ImportError:
+            Unfitted = ValueError
+        raise Unfitted("This %s instance is not fitted yet; call fit(X, y) first" % type(self).__name__)
+
+    def _train(self, X, targets, sample_weight, eval_set):
+        """Trains on rows whose labels are the columns `targets`; eval_set is (X, targets) or None."""
+        columns = _table(X, "fit: X")
+        rows = len(targets[0])
+        if rows != _rows_of(columns):
+            raise ValueError("Found input variables with inconsistent numbers of samples: X has %d rows and y %d" % (
+                _rows_of(columns), rows))
+        names = list(columns)
+        if _has_names(X):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = len(names)
+        weights = None if sample_weight is None else _weights(sample_weight, rows)
+        labels = [self.label] if self.job is not None else [_LABEL % i for i in range(len(targets))]
+        if self.job is not None and len(targets) > 1:
+            raise ValueError("job: a job of your own has one loss; %s needs %d for these labels" % (
+                type(self).__name__, len(targets)))
+        taken = set(names) & set(labels + [_WEIGHT])
+        if taken:
+            raise ValueError("X has a column %s, which is what the label is called" % ", ".join(map(repr, sorted(taken))))
+        text = self.job if self.job is not None else self._job_text(columns, labels, rows, weights is not None, eval_set is not None)
+        weight = self.weight if self.job is not None else _WEIGHT
+        data = _with_columns(X, columns, {**dict(zip(labels, targets)), **({} if weights is None else {weight: weights})})
+        evaluated = None
+        if eval_set is not None:
+            ones = {} if weights is None else {weight: np.ones(len(eval_set[1][0]))}
+            evaluated = _with_columns(eval_set[0], _table(eval_set[0], "fit: eval_set"), {**dict(zip(labels, eval_set[1])), **ones})
+        with tempfile.TemporaryDirectory() as folder:
+            job = Job.from_text(text, output_dir=folder, origin=type(self).__name__)
+            model = os.path.join(folder, "model")
+            try:
+                self.report_ = job.fit(data, eval_data=evaluated, verbose=self.verbose)
+            except KeyboardInterrupt:
+                self._keep_what_is_trained(job, model, text)
+                raise
+            self._keep(model, text)
+        return self
+
+    def _keep(self, folder, text):
+        self.job_ = text
+        self.model_ = _content_of(folder)
+        self._predictor = Predictor(folder)
+
+    def _keep_what_is_trained(self, job, folder, text):
+        """The model of a training that Ctrl-C ended, unless it had not begun."""
+        try:
+            job.save_model(folder)
+        except Error:
+            return
+        self._keep(folder, text)
+
+    def _scores(self, X):
+        """[rows, labels]."""
+        self._check_fitted()
+        columns = _table(X, "predict: X")
+        if len(columns) != self.n_features_in_:
+            raise ValueError("X has %d features, but %s is expecting %d features as input" % (
+                len(columns), type(self).__name__, self.n_features_in_))
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and not _has_names(X):
+            columns = dict(zip(names, columns.values()))
+        if "_predictor" not in vars(self):
+            with tempfile.TemporaryDirectory() as folder:
+                self.save(os.path.join(folder, "model"))
+                self._predictor = Predictor(os.path.join(folder, "model"))
+        scores = self._predictor.predict(_with_columns(X, columns, {}))
+        return scores.reshape(len(scores), -1)
+
+    def _job_text(self, columns, labels, rows, has_weights, has_eval):
+        """A job that suits the columns: numbers are standardized and cut into buckets, words are embedded."""
+        layers = [_checks.whole("layers", units, 1) for units in self.layers]
+        dim = _checks.whole("dim", self.dim, 1)
+        batch_size = self.batch_size if self.batch_size is not None else int(min(512, max(8, rows // 50)))
+        threads = _checks.whole("threads", self.threads, 1)
+        buckets = min(_checks.whole("buckets", self.buckets, 0), rows // _ROWS_OF_BUCKET)
+        features, ids, scaled = [], [], []
+        for at, (column, values) in enumerate(columns.items()):
+            name = "f%d" % at
+            source = "from: %s" % quoted(column)
+            kind = _kind_of(values)
+            if kind == "number":
+                features.append('feature { name: "%s.number" %s default: "%r" standardize {} }' % (name, source, _middle(values)))
+                scaled.append(name + ".number")
+                if buckets > 1:
+                    features.append('feature { name: "%s" %s bucketize { quantiles: %d } hash {} }' % (
+                        name, source, buckets))
+                    ids.append(name)
+            elif kind == "time":
+                for part in ("HOUR", "WEEKDAY", "MONTH"):
+                    features.append('feature { name: "%s.%s" %s date_part { part: %s } hash {} }' % (name, part.lower(), source, part))
+                    ids.append("%s.%s" % (name, part.lower()))
+            else:
+                features.append('feature { name: "%s" %s hash {} }' % (name, source))
+                ids.append(name)
+        for label in labels:
+            features.append('feature { name: "%s" }' % label)
+        if has_weights:
+            features.append('feature { name: "%s" }' % _WEIGHT)
+        parts, inputs, wide = [], [], []
+        adagrad = "optimizer { adagrad { lr: %r } }" % _checks.number("lr", self.lr)
+        if ids:
+            slots = "slots: [%s]" % ", ".join(map(quoted, ids))
+            parts.append('table { name: "deep" dim: %d init { uniform: 0.01 } %s }' % (dim, adagrad))
+            parts.append('layer { name: "embedded" embedding { %s table: "deep" } }' % slots)
+            inputs.append("embedded")
+            if len(labels) == 1:
+                parts.append('table { name: "wide" dim: 1 init { constant: 0 } %s }' % adagrad)
+                parts.append('layer { name: "wide_terms" embedding { %s table: "wide" } }' % slots)
+                parts.append('layer { name: "wide_score" reduce_sum { in: "wide_terms" } }')
+                wide.append("wide_score")
+        inputs += scaled
+        listed = ", ".join(map(quoted, inputs))
+        hidden = listed
+        if layers:
+            parts.append('layer { name: "hidden" fc { in: [%s] units: [%s] act: RELU } }' % (listed, ", ".join(map(str, layers))))
+            hidden = '"hidden"'
+        loss, metric = self._loss_and_metric()
+        for at, label in enumerate(labels):
+            parts.append('layer { name: "deep_score%d" fc { in: [%s] units: 1 } }' % (at, hidden))
+            score = "deep_score%d" % at
+            if wide:
+                parts.append('layer { name: "score" add { in: ["wide_score", "%s"] } }' % score)
+                score = "score"
+            parts.append('loss { name: "y%d" kind: %s in: "%s" label: "%s"%s }' % (
+                at, loss, score, label, " sample_weight: %s" % quoted(_WEIGHT) if has_weights else "")
+                if len(labels) > 1 else 'loss { kind: %s in: "%s" label: "%s"%s }' % (
+                    loss, score, label, " sample_weight: %s" % quoted(_WEIGHT) if has_weights else ""))
+        parts += ["metric { kind: %s }" % one for one in metric]
+        parts.append(adagrad)
+        watched = metric[0].lower()
+        evaluation = ""
+        if has_eval:
+            evaluation = "eval { %s }\n" % ("early_stopping { metric: %s patience: %d }" % (
+                quoted(("y0/" if len(labels) > 1 else "") + watched), self.patience) if self.patience else "")
+        return ("thread_num: %d\nupdate_mode: %s\nseed: %d\nepochs: %d\ncheckpoint { every_epochs: 0 }\noutput { tensorboard: false }\n"
+                "data_desc {\n  name: \"csv\"\n  csv { keep_spaces: true }\n  batch_size: %d\n  %s\n}\n"
+                "dataset { class_name: \"InMemoryDataset\" local_shuffle: %s }\nmodel {\n  %s\n}\n%s" % (
+                    threads, "SERIAL" if threads == 1 else "HOGWILD", _checks.whole("seed", self.seed, 0),
+                    _checks.whole("epochs", self.epochs, 1), _checks.whole("batch_size", batch_size, 1), "\n  ".join(features),
+                    flag(True), "\n  ".join(parts), evaluation))
+
+
+class Classifier(_Estimator):
+    """Learns classes of rows, as scikit-learn's classifiers do.
+
+        model = millrace.Classifier(layers=[64, 32], epochs=5, threads=4).fit(frame, y)
+        model.predict_proba(frame)                # [rows, classes], columns as model.classes_
+
+    X is a data frame of pandas, polars or pyarrow, a dict of arrays by column, or an array [rows, columns]. Numbers are
+    standardized, and cut into `buckets` quantiles (fewer of few rows) of which each has an embedding of `dim` floats; words have one each; times
+    give hour, weekday and month. fc layers of `layers` units, and for two classes a linear model beside them, give a score,
+    for more than two one against the others each. Missing values are taken: a number's median stands for it.
+
+    `epochs`, `lr` (of Adagrad), `batch_size` (None: by the number of rows), `threads` and `seed` are those of a job; one thread
+    repeats to the bit. With an eval_set, training ends when `patience` evaluations brought nothing better (0: never).
+    `job` is the text of a TrainerDesc in place of all of this: `label` is its column of labels, 0 and 1, and `weight` that of
+    weights.
+    """
+
+    _estimator_type = "classifier"
+
+    def fit(self, X, y, sample_weight=None, eval_set=None):
+        """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair. `report_` is then the Report."""
+        y = _labels(y)
+        if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
+            raise ValueError("Unknown label type: continuous. Classes are texts or whole numbers; Regressor learns numbers")
+        classes, place = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError("Classifier needs two classes at least, and y has one class: %r" % (classes.tolist(),))
+        evaluated = None
+        if eval_set is not None:
+            other_X, other_y = _pair(eval_set)
+            other_y = _labels(other_y)
+            unknown = np.setdiff1d(other_y, classes)
+            if len(unknown):
+                raise ValueError("eval_set has classes that y has not: %r" % (unknown.tolist()[:5],))
+            evaluated = other_X, self._targets(np.searchsorted(classes, other_y), len(classes))
+        self.classes_ = classes
+        return self._train(X, self._targets(place, len(classes)), sample_weight, evaluated)
+
+    @staticmethod
+    def _targets(place, classes):
+        return [(place == one).astype(np.uint8) for one in ([1] if classes == 2 else range(classes))]
+
+    def predict_proba(self, X):
+        """Probabilities, [rows, classes], in the order of classes_."""
+        scores = self._scores(X).astype(np.float64)
+        if scores.shape[1] == 1:
+            return np.hstack([1 - scores, scores])
+        total = scores.sum(axis=1, keepdims=True)
+        return np.where(total > 0, scores / np.where(total > 0, total, 1), 1 / scores.shape[1])
+
+    def predict(self, X):
+        """The likeliest class of each row."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)] if hasattr(self, "classes_") else self._check_fitted()
+
+    def score(self, X, y, sample_weight=None):
+        """The share of rows whose class is predicted."""
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    def _loss_and_metric(self):
+        return "SIGMOID_CROSS_ENTROPY", ["AUC", "LOGLOSS"]
+
+    @staticmethod
+    def _kind_of_tags():
+        from sklearn.utils import ClassifierTags
+        return {"classifier_tags": ClassifierTags()}
+
+
+class Regressor(_Estimator):
+    """Learns numbers, as scikit-learn's regressors do, by squared error. X and the parameters are those of Classifier.
+
+    The model learns (y - mean) / deviation of the y that it was given; predict gives y. A `job` of your own learns y itself.
+    """
+
+    _estimator_type = "regressor"
+
+    def fit(self, X, y, sample_weight=None, eval_set=None):
+        """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair. `report_` is then the Report."""
+        y = _numbers(y)
+        self.mean_, self.deviation_ = (0.0, 1.0) if self.job is not None else (float(y.mean()), float(y.std()) or 1.0)
+        evaluated = None
+        if eval_set is not None:
+            other_X, other_y = _pair(eval_set)
+            evaluated = other_X, [(_numbers(other_y) - self.mean_) / self.deviation_]
+        return self._train(X, [(y - self.mean_) / self.deviation_], sample_weight, evaluated)
+
+    def predict(self, X):
+        """A number for each row."""
+        return self._scores(X)[:, 0].astype(np.float64) * self.deviation_ + self.mean_
+
+    def score(self, X, y, sample_weight=None):
+        """R^2: 1 less the squared error over that of y's mean."""
+        y = np.asarray(y, dtype=np.float64)
+        error = np.average((y - self.predict(X)) ** 2, weights=sample_weight)
+        spread = np.average((y - np.average(y, weights=sample_weight)) ** 2, weights=sample_weight)
+        return float(1 - error / spread) if spread else float(error == 0)
+
+    def _loss_and_metric(self):
+        return "SQUARED_ERROR", ["RMSE", "MAE"]
+
+    @staticmethod
+    def _kind_of_tags():
+        from sklearn.utils import RegressorTags
+        return {"regressor_tags": RegressorTags()}
+
+
+def _content_of(folder):
+    """The files below a folder, by their names in it."""
+    found = {}
+    for base, _, names in os.walk(folder):
+        for name in sorted(names):
+            path = os.path.join(base, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, folder)] = file.read()
+    return found
+
+
+def _table(X, what):
+    """Columns by name: of an array x0, x1 and so on."""
+    if type(X).__module__.startswith("scipy.sparse"):
+        raise TypeError("%s: sparse data was passed, and dense data is required; X.toarray() makes an array of it" % what)
+    if isinstance(X, dict):
+        return X
+    if _has_names(X):
+        return {name: X[name] for name in _frames.columns_of(X)}
+    if hasattr(X, "iloc"):
+        return {"x%d" % at: X.iloc[:, at] for at in range(X.shape[1])}
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError("%s: Complex data not supported" % what)
+    if array.ndim != 2:
+        raise ValueError("%s: expected 2D array, got %dD array instead. Reshape your data: array.reshape(-1, 1) for one column, "
+                         "array.reshape(1, -1) for one row" % (what, array.ndim))
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise ValueError("%s: Found array with %d sample(s) and %d feature(s) (shape=%s) while a minimum of 1 is required." % (
+            what, array.shape[0], array.shape[1], array.shape))
+    return {"x%d" % at: _plain(array[:, at]) for at in range(array.shape[1])}
+
+
+def _with_columns(X, columns, more):
+    """The table X, whose `columns` are these, with more of them; a frame stays one, so that it is read where it lies."""
+    if not _has_names(X) or isinstance(X, dict):
+        return dict(columns, **more)
+    if not more:
+        return X
+    if hasattr(X, "assign"):
+        return X.assign(**more)
+    if hasattr(X, "append_column"):
+        for name, values in more.items():
+            X = X.append_column(name, [values])
+        return X
+    if type(X).__module__.startswith("polars"):
+        import polars  # it is there already
+        return X.with_columns(*(polars.Series(name, values) for name, values in more.items()))
+    return dict(columns, **more)
+
+
+def _has_names(X):
+    """Whether its columns have names, all of them texts."""
+    if not (isinstance(X, dict) or hasattr(X, "columns") or hasattr(X, "column_names") or _frames.is_frame(X)):
+        return False
+    return all(isinstance(name, str) for name in _frames.columns_of(X))
+
+
+def _plain(values):
+    """A column of objects that are all numbers, as numbers."""
+    if values.dtype.kind != "O":
+        return values
+    try:
+        return values.astype(np.float64) if not any(isinstance(one, str) for one in values) else values
+    except (TypeError, ValueError):
+        return values
+
+
+def _kind_of(values):
+    """"number", "time" or "word"."""
+    type_name = str(getattr(values, "type", None) or getattr(values, "dtype", None) or np.asarray(values).dtype).lower()
+    if type_name == "object":
+        present = [one for one in np.asarray(values, dtype=object).tolist() if not _is_missing(one)]
+        if present and all(isinstance(one, numbers.Number) for one in present):
+            return "number"
+        return "time" if present and all(hasattr(one, "isoformat") for one in present) else "word"
+    if type_name.startswith(("int", "uint", "float", "double", "decimal", "bool", "halffloat")):
+        return "number"
+    return "time" if type_name.startswith(("datetime", "timestamp", "date")) else "word"
+
+
+def _is_missing(value):
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+
+
+def _middle(values):
+    """What stands for numbers that are missing: the median."""
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if array.dtype.kind == "O":
+        array = np.array([np.nan if _is_missing(one) else float(one) for one in array.tolist()])
+    array = array.astype(np.float64)
+    array = array[np.isfinite(array)]
+    return float(np.median(array)) if len(array) else 0.0
+
+
+def _pair(eval_set):
+    if isinstance(eval_set, list) and len(eval_set) == 1:
+        eval_set = eval_set[0]
+    if not isinstance(eval_set, tuple) or len(eval_set) != 2:
+        raise ConfigError("fit: eval_set: a pair (X, y), not %s" % type(eval_set).__name__)
+    return eval_set
+
+
+def _rows_of(columns):
+    return len(next(iter(columns.values()))) if columns else 0
+
+
+def _column_of(y, what):
+    if y is None:
+        raise ValueError("%s requires y to be passed, but the target y is None" % what)
+    array = np.asarray(y)
+    if array.dtype.kind == "c":
+        raise ValueError("y: Complex data not supported")
+    if array.ndim == 2 and array.shape[1] == 1:
+        from warnings import warn
+        try:
+            from sklearn.exceptions import DataConversionWarning as kind
+        except ImportError:
+            kind = UserWarning
+        warn("A column-vector y was passed when a 1d array was expected; y.ravel() makes one", kind, stacklevel=4)
+        array = array.ravel()
+    if array.ndim != 1:
+        raise ValueError("y should be a 1d array, got an array of shape %s instead" % (array.shape,))
+    return array
+
+
+def _labels(y):
+    array = _column_of(y, "Classifier")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("Input y contains NaN or infinity")
+    if array.dtype.kind == "O" and any(one is None or one != one for one in array.tolist()):
+        raise ValueError("Input y contains NaN or None")
+    return array
+
+
+def _numbers(y):
+    array = _column_of(y, "Regressor")
+    try:
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y: numbers, not %s" % array.dtype) from None
+    if not np.isfinite(array).all():
+        raise ValueError("Input y contains NaN or infinity")
+    return array
+
+
+def _weights(given, rows):
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar, not of shape %s" % (weights.shape,))
+    if len(weights) != rows:
+        raise ValueError("sample_weight.shape == %s, expected %s!" % (weights.shape, (rows,)))
+    if not (weights >= 0).all():
+        raise ValueError("sample_weight: a weight is negative, or no number")
+    if not weights.any():
+        raise ValueError("sample_weight: all weights are zero, so that nothing is to be learnt")
+    return weights

@@ -1,0 +1,298 @@
+#include "datafeed/frame_column.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr size_t kMostDigits = 400;  ///< of a number, with its sign and point
+
+/// What a text is written to.
+char* Room(std::string* text) {
+  text->resize(kMostDigits);
+  return text->data();
+}
+
+std::string_view Padded(const char* end, std::string* text) {
+  const auto size = static_cast<size_t>(end - text->data());
+  text->resize(size + kNumberPadding);
+  return std::string_view(*text).substr(0, size);
+}
+
+template <class T>
+std::string_view TextOfInteger(T value, std::string* text) {
+  char* const begin = Room(text);
+  return Padded(std::to_chars(begin, begin + kMostDigits, value).ptr, text);
+}
+
+template <class T>
+std::string_view ShortestText(T value, std::string* text) {
+  char* const begin = Room(text);
+  const T size = std::abs(value);
+  if (!std::isfinite(value)) {
+    const char* const word = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+    return Padded(std::copy(word, word + std::strlen(word), begin), text);
+  }
+  // The limits of Python's repr.
+  const bool is_plain = size == 0 || (size >= static_cast<T>(1e-4) && size < static_cast<T>(1e16));
+  const auto format = is_plain ? std::chars_format::fixed : std::chars_format::scientific;
+  char* end = std::to_chars(begin, begin + kMostDigits - 2, value, format).ptr;
+  if (is_plain && std::find(begin, end, '.') == end) {
+    *end++ = '.';
+    *end++ = '0';
+  }
+  return Padded(end, text);
+}
+
+std::string_view DateText(int64_t day, std::string* text) {
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(day))};
+  char* const begin = Room(text);
+  const int written = std::snprintf(begin, kMostDigits, "%04d-%02u-%02u", static_cast<int>(date.year()),
+                                    static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  return Padded(begin + written, text);
+}
+
+float HalfToFloat(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16;
+  const uint32_t exponent = (half >> 10) & 0x1FU;
+  const uint32_t fraction = half & 0x3FFU;
+  if (exponent == 0)
+    return std::copysign(std::ldexp(static_cast<float>(fraction), -24), std::bit_cast<float>(sign | 1U));
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000U | (fraction << 13));
+  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
+}
+
+/// Floor of a quotient by what is above 0.
+int64_t Floor(int64_t value, int64_t by) { return value / by - (value % by < 0 ? 1 : 0); }
+
+int64_t UnitOf(char c) {
+  switch (c) {
+    case 's': return 1;
+    case 'm': return 1'000;
+    case 'u': return 1'000'000;
+    default: return 1'000'000'000;
+  }
+}
+
+int NumberAfter(std::string_view text, char c) {
+  const size_t at = text.find(c);
+  int number = 0;
+  if (at != std::string_view::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+std::string_view TextOfFloat(double value, std::string* text) { return ShortestText(value, text); }
+std::string_view TextOfFloat(float value, std::string* text) { return ShortestText(value, text); }
+
+FrameColumn::FrameColumn(const ArrowSchema& schema, const ArrowArray& array)
+    : offset_(array.offset), end_(array.offset + array.length) {
+  const std::string_view format = schema.format;
+  if (array.n_buffers > 0 && array.null_count != 0) validity_ = static_cast<const uint8_t*>(array.buffers[0]);
+  if (array.n_buffers > 1) values_ = array.buffers[1];
+  if (array.n_buffers > 2) bytes_ = static_cast<const char*>(array.buffers[2]);
+  if (!TakeType(format)) return;
+  if (schema.dictionary != nullptr) {
+    index_ = kind_;
+    kind_ = Kind::kNone;
+    inner_ = std::make_unique<const FrameColumn>(*schema.dictionary, *array.dictionary);
+    type_name_ = "a dictionary of " + inner_->type_name();
+    const bool is_index = index_ == Kind::kSigned || index_ == Kind::kUnsigned;
+    if (is_index && *inner_ && !inner_->is_list()) kind_ = Kind::kDictionary;
+  } else if (kind_ == Kind::kList) {
+    inner_ = std::make_unique<const FrameColumn>(*schema.children[0], *array.children[0]);
+    type_name_ = "a list of " + inner_->type_name();
+    if (!*inner_ || inner_->is_list()) kind_ = Kind::kNone;
+  } else if (kind_ == Kind::kTextView) {
+    buffers_ = array.buffers + 2;
+    buffer_sizes_ = static_cast<const int64_t*>(array.buffers[array.n_buffers - 1]);
+  }
+}
+
+bool FrameColumn::TakeType(std::string_view format) {
+  struct Plain {
+    char format;
+    Kind kind;
+    int width;
+    const char* name;
+  };
+  static constexpr Plain kPlain[] = {
+      {'n', Kind::kNull, 0, "null"},       {'b', Kind::kBool, 0, "bool"},       {'c', Kind::kSigned, 1, "int8"},
+      {'C', Kind::kUnsigned, 1, "uint8"},  {'s', Kind::kSigned, 2, "int16"},    {'S', Kind::kUnsigned, 2, "uint16"},
+      {'i', Kind::kSigned, 4, "int32"},    {'I', Kind::kUnsigned, 4, "uint32"}, {'l', Kind::kSigned, 8, "int64"},
+      {'L', Kind::kUnsigned, 8, "uint64"}, {'e', Kind::kFloat16, 2, "float16"}, {'f', Kind::kFloat32, 4, "float32"},
+      {'g', Kind::kFloat64, 8, "float64"}, {'u', Kind::kText, 4, "text"},       {'U', Kind::kText, 8, "text"},
+      {'z', Kind::kText, 4, "bytes"},      {'Z', Kind::kText, 8, "bytes"},
+  };
+  for (const Plain& plain : kPlain) {
+    if (format.size() != 1 || format[0] != plain.format) continue;
+    kind_ = plain.kind;
+    width_ = plain.width;
+    type_name_ = plain.name;
+    return true;
+  }
+  type_name_ = "\"" + std::string(format) + "\" of Arrow";
+  if (format == "vu" || format == "vz") {
+    kind_ = Kind::kTextView;
+    type_name_ = "text";
+  } else if (format == "tdD") {
+    kind_ = Kind::kDays;
+    width_ = 4;
+    type_name_ = "a date";
+  } else if (format == "tdm") {
+    kind_ = Kind::kTime;
+    per_second_ = 1000;
+    type_name_ = "a date";
+  } else if (format.starts_with("ts") && format.size() >= 4) {
+    kind_ = Kind::kTime;
+    per_second_ = UnitOf(format[2]);
+    has_zone_ = format.size() > 4;
+    type_name_ = "a time";
+  } else if (format.starts_with("d:") && (format.find(',') == format.rfind(',') || format.ends_with(",128"))) {
+    kind_ = Kind::kDecimal;
+    scale_ = NumberAfter(format, ',');
+    type_name_ = "a decimal";
+  } else if (format == "+l" || format == "+L") {
+    kind_ = Kind::kList;
+    width_ = format == "+l" ? 4 : 8;
+  } else if (format.starts_with("+w:")) {
+    kind_ = Kind::kList;
+    list_size_ = NumberAfter(format, ':');
+  } else if (format == "+s") {
+    type_name_ = "a struct";
+  }
+  return kind_ != Kind::kNone;
+}
+
+int64_t FrameColumn::SignedAt(int64_t at) const {
+  switch (width_) {
+    case 1: return At<int8_t>(at);
+    case 2: return At<int16_t>(at);
+    case 4: return At<int32_t>(at);
+    default: return At<int64_t>(at);
+  }
+}
+
+uint64_t FrameColumn::UnsignedAt(int64_t at) const {
+  switch (width_) {
+    case 1: return At<uint8_t>(at);
+    case 2: return At<uint16_t>(at);
+    case 4: return At<uint32_t>(at);
+    default: return At<uint64_t>(at);
+  }
+}
+
+std::string_view FrameColumn::Text(int64_t row, std::string* scratch) const {
+  const int64_t at = offset_ + row;
+  if (kind_ == Kind::kNull || IsNull(at)) return {};
+  switch (kind_) {
+    case Kind::kBool: return TextOfInteger((static_cast<const uint8_t*>(values_)[at >> 3] >> (at & 7)) & 1, scratch);
+    case Kind::kSigned: return TextOfInteger(SignedAt(at), scratch);
+    case Kind::kUnsigned: return TextOfInteger(UnsignedAt(at), scratch);
+    case Kind::kFloat16: return TextOfFloat(HalfToFloat(At<uint16_t>(at)), scratch);
+    case Kind::kFloat32: return TextOfFloat(At<float>(at), scratch);
+    case Kind::kFloat64: return TextOfFloat(At<double>(at), scratch);
+    case Kind::kText: return TextAt(at, scratch);
+    case Kind::kTextView: return ViewAt(at, scratch);
+    case Kind::kDays: return DateText(At<int32_t>(at), scratch);
+    case Kind::kTime: return TimeAt(at, scratch);
+    case Kind::kDecimal: return DecimalAt(at, scratch);
+    case Kind::kDictionary:
+      return inner_->Text(index_ == Kind::kSigned ? SignedAt(at) : static_cast<int64_t>(UnsignedAt(at)), scratch);
+    case Kind::kList:
+    case Kind::kNull:
+    case Kind::kNone: break;
+  }
+  return {};
+}
+
+std::string_view FrameColumn::TextAt(int64_t at, std::string* scratch) const {
+  const int64_t begin = OffsetAt(at);
+  const std::string_view text(bytes_ + begin, static_cast<size_t>(OffsetAt(at + 1) - begin));
+  // Behind the last texts of a column nothing may be read.
+  if (OffsetAt(at + 1) + static_cast<int64_t>(kNumberPadding) <= OffsetAt(end_)) return text;
+  scratch->assign(text);
+  return Padded(scratch->data() + text.size(), scratch);
+}
+
+std::string_view FrameColumn::ViewAt(int64_t at, std::string* scratch) const {
+  struct View {
+    int32_t size;
+    int32_t start;  ///< the first bytes; of short texts all 12 lie here
+    int32_t buffer;
+    int32_t begin;
+  };
+  View view{};
+  const char* const where = static_cast<const char*>(values_) + at * static_cast<int64_t>(sizeof(View));
+  std::memcpy(&view, where, sizeof(view));
+  const auto size = static_cast<size_t>(view.size);
+  const bool is_short = view.size <= 12;
+  const std::string_view text =
+      is_short ? std::string_view(where + sizeof(view.size), size)
+               : std::string_view(static_cast<const char*>(buffers_[view.buffer]) + view.begin, size);
+  if (!is_short && view.begin + view.size + static_cast<int64_t>(kNumberPadding) <= buffer_sizes_[view.buffer]) {
+    return text;
+  }
+  scratch->assign(text);
+  return Padded(scratch->data() + size, scratch);
+}
+
+std::string_view FrameColumn::TimeAt(int64_t at, std::string* scratch) const {
+  const auto value = At<int64_t>(at);
+  const int64_t seconds = Floor(value, per_second_);
+  const int64_t part = value - seconds * per_second_;
+  const int64_t day = Floor(seconds, 86400);
+  const int64_t in_day = seconds - day * 86400;
+  const size_t date = DateText(day, scratch).size();
+  char* const begin = Room(scratch);
+  int written = std::snprintf(begin + date, kMostDigits - date, " %02d:%02d:%02d", static_cast<int>(in_day / 3600),
+                              static_cast<int>(in_day / 60 % 60), static_cast<int>(in_day % 60));
+  char* end = begin + date + written;
+  if (part != 0) {
+    const int digits = per_second_ == 1000 ? 3 : per_second_ == 1'000'000 ? 6 : 9;
+    written = std::snprintf(end, 16, ".%0*lld", digits, static_cast<long long>(part));
+    end += written;
+  }
+  if (has_zone_) *end++ = 'Z';
+  return Padded(end, scratch);
+}
+
+std::string_view FrameColumn::DecimalAt(int64_t at, std::string* scratch) const {
+  Wide size = 0;
+  std::memcpy(&size, static_cast<const char*>(values_) + at * static_cast<int64_t>(sizeof(size)), sizeof(size));
+  const bool is_negative = (size >> 127) != 0;
+  if (is_negative) size = -size;
+  char digits[64];
+  int count = 0;
+  for (; size != 0 || count <= scale_; size /= 10)
+    digits[count++] = static_cast<char>('0' + static_cast<int>(size % 10));
+  char* end = Room(scratch);
+  if (is_negative) *end++ = '-';
+  while (count > 0) {
+    if (count == scale_) *end++ = '.';
+    *end++ = digits[--count];
+  }
+  for (int zeros = scale_; zeros < 0; ++zeros) *end++ = '0';
+  return Padded(end, scratch);
+}
+
+void FrameColumn::List(int64_t row, int64_t* begin, int64_t* end) const {
+  const int64_t at = offset_ + row;
+  *begin = *end = 0;
+  if (IsNull(at)) return;
+  *begin = list_size_ > 0 ? at * list_size_ : OffsetAt(at);
+  *end = list_size_ > 0 ? *begin + list_size_ : OffsetAt(at + 1);
+}
+
+}  // namespace millrace

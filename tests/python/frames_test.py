@@ -1,0 +1,421 @@
+"""Rows in memory train and score as their CSV text does, whatever library has them."""
+
+import datetime
+import decimal
+import importlib
+import os
+import re
+import signal
+import tempfile
+import unittest
+
+import support
+
+support.with_packages("FRAMES_PYTHON", ["pandas", "polars", "pyarrow"])
+
+import numpy as np  # noqa: E402
+
+import millrace  # noqa: E402
+
+JOB = """
+thread_num: 1
+update_mode: SERIAL
+data_desc {
+  name: "csv"
+  batch_size: 32
+  csv { missing: "?" }
+  feature { name: "label" from: "click" id {} is_dense: true }
+  feature { name: "age" default: "30" standardize {} }
+  feature { name: "city" vocabulary { min_count: 2 } hash {} }
+  feature { name: "tags" split { by: "|" } hash {} }
+  feature { name: "hour" from: "time" date_part { part: HOUR } hash {} }
+  feature { name: "price" default: "0" clip { min: 0 } log1p {} }
+  feature { name: "x" from: ["city", "age"] cross {} }
+}
+model {
+  table { name: "t" dim: 4 init { uniform: 0.1 } optimizer { adagrad { lr: 0.05 } } }
+  layer { name: "e" embedding { slots: ["city", "tags", "hour", "x"] table: "t" } }
+  layer { name: "h" fc { in: ["e", "age", "price"] units: 8 act: RELU } }
+  layer { name: "y" fc { in: "h" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "label" }
+  metric { kind: AUC }
+  optimizer { adagrad { lr: 0.1 } }
+}
+"""
+
+
+def rows_of(count, seed=1):
+    """Columns of Python's values, None where one is missing."""
+    rng = np.random.default_rng(seed)
+    absent = rng.random((count, 3)) < 0.1
+    return {
+        "click": [int(v) for v in rng.integers(2, size=count)],
+        "age": [None if absent[i, 0] else int(v) for i, v in enumerate(rng.integers(100, size=count))],
+        "city": [None if absent[i, 1] else str(v) for i, v in enumerate(rng.choice(["Wien", "東京", 'a "b", c', " spaced "], size=count))],
+        "tags": ["|".join("t%d" % v for v in rng.integers(20, size=n)) for n in rng.integers(4, size=count)],
+        "time": [datetime.datetime(2024, 1, 1) + datetime.timedelta(minutes=int(v)) for v in rng.integers(10**6, size=count)],
+        "price": [None if absent[i, 2] else float(v) for i, v in enumerate(rng.normal(10, 20, size=count) * 10.0 ** rng.integers(-8, 8, size=count))],
+    }
+
+
+def csv_of(columns):
+    """The text of columns as pandas and polars write it."""
+    def cell(value):
+        text = "" if value is None else str(value)
+        return '"%s"' % text.replace('"', '""') if any(c in text for c in ',"') else text
+    lines = [",".join(columns)] + [",".join(map(cell, row)) for row in zip(*columns.values())]
+    return "\n".join(lines) + "\n"
+
+
+def frames_of(columns):
+    """The same rows as each library has them that is at hand."""
+    yield "lists", columns
+    yield "arrays", {name: np.array(values, dtype="uint8" if name == "click" else object) for name, values in columns.items()}
+    for name in ("pandas", "polars", "pyarrow"):
+        try:
+            library = importlib.import_module(name)
+        except ImportError:
+            continue
+        if name == "pandas":
+            frame = library.DataFrame({**columns, "age": library.array(columns["age"], dtype="Int64")})
+            yield name, frame
+            yield "pandas, by category", frame.astype({"city": "category", "click": "uint8"})
+            yield "pandas without Arrow", WithoutArrow(frame)
+        elif name == "polars":
+            yield name, library.DataFrame(columns)
+            yield "polars, by category", library.DataFrame(columns).with_columns(library.col("city").cast(library.Categorical))
+        else:
+            table = library.table(columns)
+            yield name, table
+            yield "pyarrow, in parts", library.concat_tables([table.slice(0, 7), table.slice(7, 100), table.slice(107)])
+            yield "pyarrow, read", table.to_reader(max_chunksize=50)
+
+
+class WithoutArrow:
+    """A frame of pandas where pyarrow is not installed."""
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise ImportError("`Import pyarrow` failed.")
+
+    def __getattr__(self, name):
+        return getattr(self._frame, name)
+
+
+class FramesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def job(self, text=JOB, overrides=(), output_dir=""):
+        return millrace.Job.from_text(text, overrides=list(overrides), output_dir=output_dir and os.path.join(self.folder, output_dir))
+
+    def test_every_kind_of_frame_trains_to_the_bytes_of_its_csv(self):
+        columns = rows_of(400)
+        support.write(os.path.join(self.folder, "train.csv"), csv_of(columns))
+        of_file = self.job(overrides=['filelist="%s/train.csv"' % self.folder], output_dir="csv")
+        of_file.run(verbose=False)
+        expected = millrace.Predictor(self.folder + "/csv/model").predict_lines(csv_of(columns))
+        for name, frame in frames_of(columns):
+            with self.subTest(name):
+                job = self.job(output_dir="out")
+                self.assertEqual(job.fit(frame, verbose=False).examples, 400)
+                for parameter in ("h.w_0", "y.w_0", "y.b_0"):
+                    np.testing.assert_array_equal(job.parameter(parameter), of_file.parameter(parameter))
+                np.testing.assert_array_equal(job.parameter("t").keys, of_file.parameter("t").keys)
+                model = millrace.Predictor(self.folder + "/out/model")
+                np.testing.assert_array_equal(model.predict_lines(csv_of(columns)), expected)
+
+    def test_every_kind_of_frame_is_scored_as_its_csv(self):
+        columns = rows_of(300)
+        self.job(output_dir="out").fit(columns, verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        other = rows_of(2500, seed=2)
+        expected = model.predict_lines(csv_of(other))
+        self.assertGreater(np.unique(expected).size, 2000)
+        for name, frame in frames_of(other):
+            with self.subTest(name):
+                np.testing.assert_array_equal(model.predict(frame), expected)
+        # The label is not needed, others count for nothing, and columns stand anywhere.
+        bare = {"more": [0] * 2500, **{name: other[name] for name in list(other)[:0:-1]}}
+        np.testing.assert_array_equal(model.predict(bare), expected)
+        self.assertEqual(model.predict({name: [] for name in other}).shape, (0,))
+
+    def test_a_bad_value_is_named_with_row_column_and_value(self):
+        columns = rows_of(50)
+        columns["age"] = [str(v or 0) for v in columns["age"]]
+        columns["age"][17] = "3x"
+        with self.assertRaisesRegex(millrace.DataError, r'data: row 17: slot "age": column "age": expected a number, found "3x"'):
+            self.job().fit(columns, verbose=False)
+        report = self.job(overrides=["data_desc.bad_lines.action=SKIP"]).fit(columns, verbose=False)
+        self.assertEqual((report.examples, report.data["bad_lines"]), (49, 1))
+        self.assertIn("data: row 17", report.data["first_bad_lines"][0])
+        columns["age"][17] = "1"
+        self.job(output_dir="out").fit(columns, verbose=False)
+        with self.assertRaisesRegex(millrace.DataError, r'rows: row 1: slot "age": column "age": expected a number, found "\?\?"'):
+            millrace.Predictor(self.folder + "/out/model").predict({**{n: v[:2] for n, v in columns.items()}, "age": ["1", "??"]})
+
+    def test_columns_that_are_not_there_or_have_no_texts_are_named(self):
+        columns = rows_of(20)
+        lacking = {("aged" if name == "age" else name): values for name, values in columns.items()}
+        with self.assertRaisesRegex(millrace.DataError, 'data has no column "age".*"aged"'):
+            self.job().fit(lacking, verbose=False)
+        with self.assertRaisesRegex(millrace.DataError, 'eval_data has no column "age"'):
+            self.job().fit(columns, eval_data=lacking, verbose=False)
+        for values, message in [([{}] * 20, r'column "age": row 0: expected a number, a text, .*found a dict'),
+                                (np.zeros((20, 2)), r'column "age": one value a row, not an array \[20, 2\]'),
+                                (np.zeros(20, dtype=complex), 'column "age": numbers, texts or times, not complex'),
+                                ([1] * 19, 'column "age" has 19 rows, and column "click" 20'),
+                                (7, 'column "age": an array or a list')]:
+            with self.subTest(message), self.assertRaisesRegex(millrace.Error, message):
+                self.job().fit({**columns, "age": values}, verbose=False)
+        for data, message in [(7, "Job.fit: data: a data frame of pandas"), ([1, 2], "data: part 0: a data frame of pandas"),
+                              (np.zeros((3, 2)), "data: a data frame of pandas.* not a ndarray"),
+                              ("train.csv", "a file that is called .parquet, not 'train.csv'")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                self.job().fit(data)
+
+    def test_values_that_are_missing_take_the_default(self):
+        columns = {name: values[:6] for name, values in rows_of(300).items()}
+        self.job(output_dir="out").fit(rows_of(300), verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        expected = model.predict_lines(csv_of({**columns, "age": [None] * 6}))
+        nan = float("nan")
+        for absent in ([None] * 6, [nan] * 6, [""] * 6, ["?", " ? ", None, nan, "", " "], np.array([None] * 6),
+                       np.ma.masked_array([7] * 6, mask=True), np.array([np.datetime64("NaT")] * 6)):
+            np.testing.assert_array_equal(model.predict({**columns, "age": absent}), expected)
+        np.testing.assert_array_equal(model.predict({**columns, "age": np.full(6, nan, dtype=np.float32)}), expected)
+
+    def test_nan_is_a_number_where_a_library_has_null(self):
+        self.job(output_dir="out").fit(rows_of(300), verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        pyarrow = support.package(self, "pyarrow")
+        columns = {name: values[:2] for name, values in rows_of(300).items()}
+        with self.assertWarns(millrace.MillraceWarning):
+            scores = model.predict(pyarrow.table({**columns, "age": [float("nan"), None]}))
+        self.assertEqual(np.isnan(scores).tolist(), [True, False])
+
+    def test_numbers_keep_their_digits(self):
+        text = JOB.replace('feature { name: "age" default: "30" standardize {} }', 'feature { name: "age" }').replace(
+            'from: ["city", "age"]', 'from: ["age", "price"]')
+        columns = rows_of(300)
+        columns["age"] = [v or 0 for v in columns["age"]]
+        self.job(text, output_dir="out").fit(columns, verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        few = {name: values[:8] for name, values in columns.items()}
+        for values in (np.array([0.1, 1/3, 1e22, 5e-324, 1e16, 1e-5, 123456789.125, 3.0]),
+                       np.array([0.1, 1/3, 1e22, 16777216, 1e16, 1e-5, 123456.79, 3.0], dtype=np.float32),
+                       np.array([2**63 - 1, -2**63, 0, 1, 2, 3, 4, 5]), np.array([2**64 - 1] * 8, dtype=np.uint64),
+                       np.arange(8, dtype=np.int8), np.arange(8, dtype=np.uint16), np.arange(16)[::2],
+                       np.arange(8, dtype=">i4"), [decimal.Decimal("1.50")] * 8, [2**70, 1, 2, 3, 4, 5, 6, 7],
+                       np.arange(8, dtype=np.float16) / 4):
+            lines = csv_of({**few, "age": [str(v) for v in values]})
+            np.testing.assert_array_equal(model.predict({**few, "age": values}), model.predict_lines(lines), err_msg=repr(values))
+        np.testing.assert_array_equal(model.predict({**few, "age": [True, False] * 4}), model.predict({**few, "age": [1, 0] * 4}))
+        np.testing.assert_array_equal(model.predict({**few, "age": np.array([True, False] * 4)}), model.predict({**few, "age": [1, 0] * 4}))
+
+    def test_lists_are_several_values(self):
+        columns = rows_of(200)
+        self.job(output_dir="out").fit(columns, verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        text = {**columns, "tags": ["a|b|7" if i % 2 else None for i in range(200)]}
+        lists = {**columns, "tags": [["a", "b", 7] if i % 2 else [] for i in range(200)]}
+        np.testing.assert_array_equal(model.predict(lists), model.predict(text))
+        lists["tags"] = [("a", None, "b", np.int64(7)) if i % 2 else None for i in range(200)]
+        np.testing.assert_array_equal(model.predict(lists), model.predict(text))
+
+    def test_evaluation_early_stopping_threads_and_memory_are_those_of_files(self):
+        text = JOB.replace("thread_num: 1\nupdate_mode: SERIAL", """thread_num: 2 epochs: 50
+            dataset { class_name: "InMemoryDataset" local_shuffle: true }
+            eval { early_stopping { metric: "auc" patience: 2 } }""")
+        report = self.job(text, output_dir="out").fit(rows_of(600), eval_data=rows_of(300, seed=2), verbose=False)
+        self.assertLess(report.epochs, 50)
+        self.assertTrue(report.stopped_early)
+        self.assertEqual(report.evaluation["examples"], 300)
+        with self.assertRaisesRegex(millrace.ConfigError, "give eval_data"):
+            self.job(text, output_dir="out").fit(rows_of(600), verbose=False)
+
+    def test_a_run_goes_on_from_a_checkpoint_within_a_pass_over_the_same_rows(self):
+        text = JOB + "epochs: 2 checkpoint { every_steps: 5 keep: 100 }"
+        columns = rows_of(400)
+        whole = self.job(text, output_dir="out")
+        whole.fit(columns, verbose=False)
+        steps = sorted(os.listdir(self.folder + "/out/checkpoints"))
+        checkpoint = [self.folder + "/out/checkpoints/" + step for step in steps if step.endswith("5")][0]
+        job = self.job(text, output_dir="again")
+        report = job.fit(columns, resume=checkpoint, verbose=False)
+        self.assertEqual(report.total_examples, 800)
+        self.assertLess(report.examples, 800)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), whole.parameter("h.w_0"))
+        for other, message in [(rows_of(401), "had 400 rows in memory and has now 401"),
+                               (rows_of(400, seed=3), "has other values now, in as many rows")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                self.job(text, output_dir="third").fit(other, resume=checkpoint, verbose=False)
+
+    def test_iterables_parquet_tensors_and_sparse_matrices_are_taken(self):
+        columns = rows_of(400)
+        whole = self.job(output_dir="whole")
+        whole.fit(columns, verbose=False)
+
+        def parts():
+            for begin in range(0, 400, 150):
+                yield {name: values[begin:begin + 150] for name, values in columns.items()}
+
+        job = self.job(output_dir="out")
+        self.assertEqual(job.fit(parts(), verbose=False).examples, 400)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), whole.parameter("h.w_0"))
+        with self.assertRaisesRegex(millrace.DataError, 'data: frame 1 has other columns than frame 0: column 1 is "city", and was "age"'):
+            self.job().fit([columns, {name: columns[name] for name in columns if name != "age"}])
+        for nothing in ([], iter(())):
+            with self.assertRaisesRegex(millrace.ConfigError, "data: no frame came of it"):
+                self.job().fit(nothing)
+        with self.assertRaisesRegex(millrace.ConfigError, "data: part 0: a data frame of pandas"):
+            self.job().fit([7])
+        model = millrace.Predictor(self.folder + "/out/model")
+        few = {name: values[:3] for name, values in columns.items()}
+        expected = model.predict({**few, "tags": ["0|2", "", "1"], "age": [1, 2, 3]})
+
+        class Tensor:  # what speaks DLPack alone, as one of torch does
+            def __init__(self, array):
+                self._array = array
+
+            def __dlpack__(self, **options):
+                return self._array.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self._array.__dlpack_device__()
+
+        np.testing.assert_array_equal(
+            model.predict({**few, "tags": [[0, 2], [], [1]], "age": Tensor(np.array([1, 2, 3]))}), expected)
+
+    def test_a_sparse_matrix_is_a_list_of_columns_a_row(self):
+        sparse = support.package(self, "scipy.sparse")
+        self.job(output_dir="out").fit(rows_of(300), verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        few = {name: values[:3] for name, values in rows_of(300).items()}
+        matrix = sparse.csr_matrix(np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]]))
+        np.testing.assert_array_equal(model.predict({**few, "tags": matrix}), model.predict({**few, "tags": ["0|2", "", "1"]}))
+        with self.assertRaisesRegex(millrace.ConfigError, 'column "tags": a sparse matrix .* 2 would be lost'):
+            model.predict({**few, "tags": 2 * matrix})
+
+    def test_parquet_files_are_read(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import parquet
+        columns = rows_of(400)
+        whole = self.job(output_dir="whole")
+        whole.fit(columns, verbose=False)
+        table = pyarrow.table({**columns, "more": [{"a": 1}] * 400})
+        os.mkdir(self.folder + "/days")
+        parquet.write_table(table.slice(0, 150), self.folder + "/days/1.parquet")
+        parquet.write_table(table.slice(150), self.folder + "/days/2.parquet")
+        for path in (self.folder + "/days", self.folder + "/days/*.parquet", [self.folder + "/days/%d.parquet" % day for day in (1, 2)]):
+            job = self.job()
+            self.assertEqual(job.fit(path, verbose=False).examples, 400)
+            np.testing.assert_array_equal(job.parameter("h.w_0"), whole.parameter("h.w_0"))
+        scores = millrace.Predictor(self.folder + "/whole/model").predict(self.folder + "/days/1.parquet")
+        self.assertEqual(scores.shape, (150,))
+        with self.assertRaisesRegex(millrace.NotFoundError, "no such file"):
+            self.job().fit(self.folder + "/days/3.parquet")
+
+    def test_columns_that_nothing_takes_may_hold_anything(self):
+        columns = rows_of(50)
+        self.job(output_dir="out").fit({**columns, "more": [{}] * 50}, verbose=False)
+        few = {name: values[:3] for name, values in columns.items()}
+        self.assertEqual(millrace.Predictor(self.folder + "/out/model").predict({**few, "more": [{}] * 3}).shape, (3,))
+
+    def test_callbacks_see_passes_and_evaluations_and_may_end_the_run(self):
+        text = JOB + "epochs: 5 eval {}"
+        columns, other = rows_of(400), rows_of(200, seed=2)
+        seen = []
+        report = self.job(text, output_dir="out").fit(columns, eval_data=other, verbose=False, callbacks=seen.append)
+        self.assertEqual([entry["epoch"] for entry in report.passes], [1, 2, 3, 4, 5])
+        self.assertEqual([entry["examples"] for entry in report.evaluations], [200] * 5)
+        self.assertEqual([entry for entry in seen if entry["kind"] == "pass"], report.passes)
+        self.assertEqual([entry for entry in seen if entry["kind"] == "evaluation"], report.evaluations)
+        self.assertEqual(report.passes[-1]["auc"], report.metrics["auc"])
+        self.assertEqual(report.evaluations[-1]["auc"], report.evaluation["auc"])
+        shown = report._repr_html_()
+        self.assertIn("<td>training, epoch 5</td><td>400</td><td>%.6f</td>" % report.metrics["auc"], shown)
+
+        def end(entry):
+            if entry["kind"] == "pass" and entry["epoch"] == 2:
+                raise millrace.StopTraining
+
+        job = self.job(text, output_dir="ended")
+        report = job.fit(columns, eval_data=other, verbose=False, callbacks=[end])
+        self.assertTrue(report.stopped_early)
+        self.assertEqual(report.total_examples, 800)
+        self.assertEqual(millrace.Predictor(self.folder + "/ended/model").predict(other).shape, (200,))
+        with self.assertRaisesRegex(ZeroDivisionError, "division by zero"):
+            self.job(text).fit(columns, eval_data=other, verbose=False, callbacks=[lambda entry: 1 / 0])
+        with self.assertRaisesRegex(millrace.ConfigError, "callbacks: functions of a dict, not 7"):
+            self.job().fit(columns, callbacks=[7])
+
+    def test_a_report_draws_its_metrics(self):
+        support.package(self, "matplotlib").use("Agg")
+        report = self.job(JOB + "epochs: 3 eval {}").fit(rows_of(200), eval_data=rows_of(100), verbose=False)
+        self.assertEqual([[len(line.get_xdata()) for line in axis.lines] for axis in report.plot().axes], [[3, 3]])
+        with self.assertRaisesRegex(millrace.ConfigError, 'no metric "f1"; there are: auc'):
+            report.plot(["f1"])
+
+    def test_the_model_of_a_run_that_was_ended_can_be_saved(self):
+        text = JOB + "epochs: 1000"
+        job = self.job(text)
+        with self.assertRaisesRegex(millrace.ConfigError, "nothing is trained yet"):
+            job.save_model(self.folder + "/model")
+
+        def press(entry):
+            if entry["epoch"] == 3:
+                signal.raise_signal(signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            job.fit(rows_of(400), verbose=False, callbacks=press)
+        job.save_model(self.folder + "/model")
+        self.assertEqual(millrace.Predictor(self.folder + "/model").predict(rows_of(30)).shape, (30,))
+
+    def test_the_recipe_runs_as_it_stands_there(self):
+        support.package(self, "pandas")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        text = support.read(os.path.join(support.ROOT, "docs", "recipes", "data_frames.md"))
+        names = {}
+        for source in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+            exec(compile(source, "docs/recipes/data_frames.md", "exec"), names)  # pylint: disable=exec-used
+        self.assertGreater(names["report"].evaluation["auc"], 0.95)
+        self.assertGreater(names["model"].score(names["test"], names["bought"][3000:]), 0.8)
+
+    def test_a_job_of_files_is_fitted_and_run_in_turns(self):
+        columns, other = rows_of(300), rows_of(200, seed=2)
+        support.write(os.path.join(self.folder, "train.csv"), csv_of(columns))
+        job = self.job(overrides=['filelist="%s/train.csv"' % self.folder])
+        job.run(verbose=False)
+        of_file = job.parameter("h.w_0")
+        self.assertEqual(job.fit(other, verbose=False).examples, 200)
+        self.assertFalse((job.parameter("h.w_0") == of_file).all())
+        self.assertEqual(job.run(verbose=False).examples, 300)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), of_file)
+        self.assertEqual(job.fit(columns, verbose=False).examples, 300)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), of_file)
+
+    def test_what_cannot_be_fitted_is_refused(self):
+        job = self.job()
+        with self.assertRaisesRegex(millrace.ConfigError, r"names no files to read.*Job.fit\(data\)"):
+            job.run()
+        self.assertIn("adagrad", job.ops)
+        self.assertIn("frame:data", job.config)
+        with self.assertRaisesRegex(millrace.ConfigError, "no command stands before rows in memory"):
+            self.job(overrides=['data_desc.pipe_command="cat -v"']).fit(rows_of(10))
+        support.write(os.path.join(self.folder, "eval.csv"), csv_of(rows_of(10)))
+        with self.assertRaisesRegex(millrace.ConfigError, r'eval.csv" is a file, and the job\'s other rows lie in memory'):
+            self.job(overrides=['eval.filelist="%s/eval.csv"' % self.folder]).fit(rows_of(10))
+        plain = support.WIDE_DEEP % {"folder": self.folder}
+        support.write(os.path.join(self.folder, "part-0"), "1 0 2 0.5 0.5 1 1 1 2 1 3\n")
+        with self.assertRaisesRegex(millrace.ConfigError, "features make slots of their columns"):
+            millrace.Job.from_text(plain).fit(rows_of(10))
+
+
+if __name__ == "__main__":
+    unittest.main()
