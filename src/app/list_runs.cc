@@ -1,6 +1,8 @@
 #include "app/list_runs.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "app/command_line.h"
 #include "core/file.h"
@@ -26,6 +28,29 @@ std::string TakeCommonFolder(std::vector<RunRecord>* runs) {
   return common;
 }
 
+bool IsRun(const std::filesystem::path& folder) {
+  std::error_code none;
+  return std::filesystem::exists(folder / "run.json", none) || std::filesystem::exists(folder / "metrics.jsonl", none);
+}
+
+/// The runs in a folder that is none itself, as a sweep leaves it; else the folder. Of a plain file, which a pattern of
+/// the shell brings along, nothing.
+std::vector<std::string> RunsIn(const std::string& named) {
+  std::error_code none;
+  if (std::filesystem::is_regular_file(named, none)) {
+    std::fprintf(stderr, "note: \"%s\" is a file, and left out\n", Harmless(named).c_str());
+    return {};
+  }
+  std::vector<std::string> runs;
+  if (!IsRun(named)) {
+    for (const auto& entry : std::filesystem::directory_iterator(named, none)) {
+      if (entry.is_directory(none) && IsRun(entry.path())) runs.push_back(entry.path().string());
+    }
+    std::sort(runs.begin(), runs.end());
+  }
+  return runs.empty() ? std::vector<std::string>{named} : runs;
+}
+
 }  // namespace
 
 Status ListRuns(const RunsRequest& request) {
@@ -35,7 +60,13 @@ Status ListRuns(const RunsRequest& request) {
   }
   std::vector<RunRecord> runs;
   std::vector<Status> failures;
-  for (const std::string& folder : request.folders) {
+  std::vector<std::string> folders;
+  for (const std::string& named : request.folders) {
+    const std::vector<std::string> found = RunsIn(named);
+    folders.insert(folders.end(), found.begin(), found.end());
+  }
+  if (folders.empty()) return InvalidConfig("which runs? Each is the --output_dir of a training, a folder");
+  for (const std::string& folder : folders) {
     Result<RunRecord> run = ReadRun(folder);
     if (run.ok()) {
       runs.push_back(std::move(run).value());
@@ -64,7 +95,7 @@ Status ListRuns(const RunsRequest& request) {
   if (failures.empty()) return Status::Ok();
   if (failures.size() == 1) return failures[0];
   std::string all =
-      std::to_string(failures.size()) + " of " + std::to_string(request.folders.size()) + " folders cannot be read:";
+      std::to_string(failures.size()) + " of " + std::to_string(folders.size()) + " folders cannot be read:";
   for (const Status& failure : failures) all += "\n  " + failure.message();
   return {failures[0].code(), all};
 }

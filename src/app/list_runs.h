@@ -9,9 +9,9 @@ namespace millrace {
 
 /// Runs that are to be compared.
 struct RunsRequest {
-  std::vector<std::string> folders;
-  std::string html;     ///< the page to write, NAME.html; empty: none
-  std::string sort_by;  ///< as CompareRuns has it
+  std::vector<std::string> folders;  ///< of runs, or with runs in them, as of a sweep
+  std::string html;                  ///< the page to write, NAME.html; empty: none
+  std::string sort_by;               ///< as CompareRuns has it
 };
 
 /// Prints the table of runs on standard output, what is missing of them on standard error, and writes the page. A

@@ -70,6 +70,22 @@ TEST(InspectRuns, AFolderThatIsNoRunDoesNotHideTheOthers) {
   EXPECT_THAT(inspect.errors(), HasSubstr("no folder \"" + runs.folder("absent") + "\""));
 }
 
+TEST(InspectRuns, AFolderOfRunsStandsForThemAndFilesAreLeftOut) {
+  const ComparedRuns runs;
+  runs.Run("all/a", {"seed=1"});
+  runs.Run("all/b", {"data_desc.batch_size=16"});
+  std::ofstream(runs.folder("all/page.html")) << "a page";
+  Process whole("inspect", {"runs", runs.folder("all")});
+  EXPECT_EQ(whole.Wait(), 0) << whole.errors();
+  EXPECT_THAT(whole.output(), HasSubstr("\na "));
+  EXPECT_THAT(whole.output(), HasSubstr("\nb "));
+  EXPECT_THAT(whole.output(), HasSubstr("the runs are in " + runs.folder("all") + "/"));
+  Process each("inspect", {"runs", runs.folder("all/a"), runs.folder("all/b"), runs.folder("all/page.html")});
+  EXPECT_EQ(each.Wait(), 0) << each.errors();
+  EXPECT_EQ(each.output(), whole.output());
+  EXPECT_THAT(each.errors(), HasSubstr("page.html\" is a file, and left out"));
+}
+
 TEST(InspectRuns, FlagsThatAreNotForItAreRefused) {
   const auto errors = [](const std::vector<std::string>& flags) {
     Process inspect("inspect", flags);
