@@ -96,13 +96,15 @@ void AddEvaluation(const object& eval, RunRecord* run) {
 }
 
 void ReadBetter(const object& all, RunRecord* run) {
-  for (const auto& [key, value] : all) {
-    std::string_view word;
-    if (value.get_string().get(word) != simdjson::SUCCESS) continue;
-    const std::string name(key);
-    if (word == "higher") run->better[name] = MetricBetter::kHigher;
-    if (word == "lower") run->better[name] = MetricBetter::kLower;
-    if (word == "nearer to 1") run->better[name] = MetricBetter::kNearerToOne;
+  const std::pair<std::string_view, MetricBetter> words[] = {
+      {"higher", MetricBetter::kHigher}, {"lower", MetricBetter::kLower}, {"nearer_to_1", MetricBetter::kNearerToOne}};
+  for (const auto& [word, better] : words) {
+    simdjson::dom::array names;
+    if (all.at_key(word).get_array().get(names) != simdjson::SUCCESS) continue;
+    for (const element& value : names) {
+      std::string_view name;
+      if (value.get_string().get(name) == simdjson::SUCCESS) run->better[std::string(name)] = better;
+    }
   }
 }
 

@@ -59,7 +59,7 @@ std::string_view WordOf(MetricBetter better) {
   switch (better) {
     case MetricBetter::kHigher: return "higher";
     case MetricBetter::kLower: return "lower";
-    case MetricBetter::kNearerToOne: return "nearer to 1";
+    case MetricBetter::kNearerToOne: return "nearer_to_1";
   }
   return "";
 }
@@ -392,7 +392,13 @@ std::string RunJson(const RunSummary& summary) {
   json.Key("bottleneck").Text(summary.bottleneck);
   if (!summary.job.empty()) {
     json.Key("better").BeginObject();
-    for (const auto& [name, better] : summary.better) json.Key(name).Text(WordOf(better));
+    for (const MetricBetter better : {MetricBetter::kHigher, MetricBetter::kLower, MetricBetter::kNearerToOne}) {
+      json.Key(WordOf(better)).BeginList();
+      for (const auto& [name, of_metric] : summary.better) {
+        if (of_metric == better) json.Text(name);
+      }
+      json.EndList();
+    }
     json.EndObject().Key("job").Text(summary.job);
   }
   json.EndObject();

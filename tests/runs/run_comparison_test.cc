@@ -107,7 +107,7 @@ TEST_F(RunComparison, WithoutEvaluationsThoseOfTrainingAreShown) {
   for (const char* name : {"a", "b"}) {
     written_.Write(name, "run.json",
                    R"({"examples": 8, "batches": 2, "seconds": 1, "examples_per_second": 8,)"
-                   R"( "metrics": {"auc": 0.75}, "better": {"auc": "higher"}, "job": "epochs: 1"})");
+                   R"( "metrics": {"auc": 0.75}, "better": {"higher": ["auc"]}, "job": "epochs: 1"})");
     runs_.push_back(ReadRun(written_.folder(name)).value());
   }
   const RunTable table = CompareRuns(runs_).value();

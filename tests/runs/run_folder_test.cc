@@ -84,7 +84,7 @@ TEST(RunFolder, WithoutLinesTheEvaluationIsThatOfTheSummary) {
   const WrittenRuns runs;
   runs.Write("a", "run.json",
              R"({"examples": 8, "batches": 2, "eval": {"step": 2, "epoch": 1, "examples": 5, "loss": 0.6, "auc": 0.5},)"
-             R"( "better": {"loss": "lower", "auc": "higher"}, "job": "epochs: 1"})");
+             R"( "better": {"higher": ["auc"], "lower": ["loss"]}, "job": "epochs: 1"})");
   const RunRecord run = ReadRun(runs.folder("a")).value();
   ASSERT_EQ(run.evaluations.size(), 2U);
   EXPECT_EQ(run.Evaluation("auc")->points[0].value, 0.5);

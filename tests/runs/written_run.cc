@@ -20,7 +20,8 @@ std::string WrittenRuns::WriteRun(const std::string& run, const std::string& job
   json.Key("batches").Number(20).Key("interrupted").Bool(false).Key("stopped_early").Bool(false);
   json.Key("metrics").BeginObject().Key("auc").Number(0.9).EndObject();
   json.Key("eval").BeginObject().Key("step").Number(20).Key("auc").Number(last_auc).EndObject();
-  json.Key("better").BeginObject().Key("loss").Text("lower").Key("auc").Text("higher").EndObject();
+  json.Key("better").BeginObject().Key("higher").BeginList().Text("auc").EndList();
+  json.Key("lower").BeginList().Text("loss").EndList().EndObject();
   json.Key("job").Text(job).EndObject();
   Write(run, "run.json", json.text());
   const auto evaluation = [](int step, double auc) {
