@@ -282,7 +282,11 @@ Status OrderGroups(const std::vector<ValueColumn>& columns, const std::string& o
   if (order_by.empty()) return Status::Ok();
   std::string known;
   for (const ValueColumn& column : columns) {
-    if (!column.better.has_value()) continue;
+    if (!column.better.has_value()) {
+      if (column.head != order_by) continue;
+      return InvalidConfig("which values of \"" + order_by +
+                           "\" are better is not known: no run.json of the runs says so");
+    }
     known += (known.empty() ? "" : ", ") + column.head;
     if (column.head != order_by) continue;
     std::stable_sort(groups->begin(), groups->end(), [&](const auto& a, const auto& b) {

@@ -91,6 +91,15 @@ TEST_F(RunComparison, BestFirstWhereAMetricIsNamed) {
   EXPECT_THAT(CompareRuns(runs_, "gauc").status().message(), HasSubstr("\"gauc\"; there are auc, loss"));
 }
 
+TEST_F(RunComparison, WhatIsBetterIsNotGuessed) {
+  written_.Write("a", "metrics.jsonl", "{\"step\":10,\"examples\":320,\"eval_loss\":0.9,\"eval_auc\":0.1}\n");
+  for (int i = 0; i < 2; ++i) runs_.push_back(ReadRun(written_.folder("a")).value());
+  EXPECT_THAT(CompareRuns(runs_, "auc").status().message(),
+              HasSubstr("which values of \"auc\" are better is not known"));
+  EXPECT_TRUE(CompareRuns(runs_, "loss").ok());
+  EXPECT_FALSE(CompareRuns(runs_).value().rows[0].cells[3].is_best);
+}
+
 TEST_F(RunComparison, ARunThatHasNotEndedIsNotTakenForTheMeanOfOthers) {
   Add(Job("0.1", 1), 0.5, 0.6);
   written_.Write("z", "metrics.jsonl", "{\"step\":10,\"examples\":320,\"eval_loss\":0.9,\"eval_auc\":0.1}\n");
