@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = [ROOT / "build/release/bin"]
-SCHEMAS = ["trainer_desc.proto", "data_feed.proto", "model.proto"]
+SCHEMAS = ["trainer_desc.proto", "data_feed.proto", "model.proto", "sweep.proto"]
 FIRST_OWN_NUMBER = 1001
 
 
@@ -246,24 +246,29 @@ def config_page():
     for schema in SCHEMAS:
         types.update(read_schema(schema))
     order, inert = reachable(types, "TrainerDesc")
-    enums = [entry.name for entry in types.values() if entry.is_enum and entry.name.rpartition(".")[0] in order]
-    check_comments(types, [*order, *enums])
+    of_sweeps, _ = reachable(types, "SweepDesc")
+    documented = [*order, *of_sweeps]
+    enums = [entry.name for entry in types.values() if entry.is_enum and entry.name.rpartition(".")[0] in documented]
+    check_comments(types, [*documented, *enums])
     lines = [
         "# Configuration reference",
         "",
         "<!-- Written by scripts/gen_docs.py from the comments in proto/*.proto: change those. -->",
         "",
-        "A job is one `TrainerDesc` in protobuf text format, read by `trainer --trainer_desc=FILE`.",
+        "A job is one `TrainerDesc` in protobuf text format, read by `trainer --trainer_desc=FILE`; a sweep over its fields",
+        "is one [SweepDesc](#sweepdesc), read by `--sweep=FILE`.",
         "[configuration.md](configuration.md) is the guide; this page is every field. The small number beside a field",
         f"is its number: below {FIRST_OWN_NUMBER} the field is Paddle's, and files that Paddle wrote load unchanged;",
         f"from {FIRST_OWN_NUMBER} on it is ours. *One of* means that the fields of a message exclude each other.",
         "",
     ]
-    lines += [f"{'  ' * depth}- [{name}](#{anchor(name)})" for name, depth in order.items()]
+    for page in (order, of_sweeps):
+        lines += [f"{'  ' * depth}- [{name}](#{anchor(name)})" for name, depth in page.items()]
     lines.append("- [Fields of Paddle without effect here](#fields-of-paddle-without-effect-here)")
     lines.append("")
-    for name, depth in order.items():
-        lines += type_section(types, types[name], depth)
+    for page in (order, of_sweeps):
+        for name, depth in page.items():
+            lines += type_section(types, types[name], depth)
     lines += [
         "## Fields of Paddle without effect here",
         "",

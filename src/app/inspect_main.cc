@@ -13,6 +13,7 @@
 #include "app/job_input.h"
 #include "app/list_features.h"
 #include "app/list_plugin.h"
+#include "app/list_runs.h"
 #include "app/list_table.h"
 #include "app/stop_on_signal.h"
 #include "app/write_records.h"
@@ -37,6 +38,8 @@ DEFINE_string(output_dir, "", "DIR: convert: where the binary files go");
 DEFINE_int64(part_mib, 256, "convert: size of a file, in MiB");
 DEFINE_string(outputs, "", "SHAPES: records: what a record holds, for example \"float32[-1,64] int64[-1,1]\"");
 DEFINE_string(records, "", "FILE: records: the RecordIO file to write");
+DEFINE_string(html, "", "FILE: runs: writes a page with the table and the curves, FILE.html");
+DEFINE_string(sort, "", "METRIC: runs: best first by this metric of the last evaluation");
 DEFINE_int32(max_values, 12, "head: values of a slot that a table shows");
 
 namespace millrace {
@@ -45,7 +48,8 @@ namespace {
 const ProgramInfo kProgram{
     .name = "inspect",
     .summary =
-        "Shows a job's input as training sees it, through the same dataset and feed, or writes it as binary files.",
+        "Shows a job's input as training sees it, through the same dataset and feed, writes it as binary files, or "
+        "compares runs.",
     .usage =
         "inspect head --trainer_desc=FILE [flags]\n"
         "inspect stats --trainer_desc=FILE [flags]\n"
@@ -53,10 +57,12 @@ const ProgramInfo kProgram{
         "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]\n"
         "inspect records --outputs=SHAPES --records=FILE [--plugin=FILE] INPUT...\n"
         "inspect plugin FILE\n"
+        "inspect runs DIR... [--html=FILE] [--sort=METRIC]\n"
         "inspect table FILE...",
     .groups = {{"Input", {"trainer_desc", "model_dir", "batches", "plugin"}},
                {"Binary files", {"output_dir", "part_mib"}},
                {"RecordIO", {"outputs", "records"}},
+               {"Runs", {"html", "sort"}},
                {"Output", {"format", "max_values", "top", "label", "exact_ids"}}},
     .repeated = {{"set", "PATH=VALUE", "overrides a field of the job, as the trainer's --set does"},
                  {"plugin", "FILE", "a plugin whose data feeds or file formats are read, beside those of the job"}},
@@ -64,6 +70,7 @@ const ProgramInfo kProgram{
         "inspect head --trainer_desc=job.prototxt --batches=2 --format=jsonl\n"
         "inspect stats --trainer_desc=job.prototxt --top=5\n"
         "inspect features --model_dir=out/model\n"
+        "inspect runs out/* --html=runs.html\n"
         "inspect convert --trainer_desc=job.prototxt --output_dir=binary\n"
         "inspect records --outputs=\"float32[-1,64] int64[-1,1]\" --records=digits.recordio digits.csv.gz",
 };
@@ -92,6 +99,22 @@ Status ShowTables(const CommandLine& line) {
   MR_ASSIGN(const std::string text, ListTables(files));
   std::fputs(text.c_str(), stdout);
   return FlushStandardOutput();
+}
+
+/// Compares what trainings left in their output folders.
+Status ShowRuns(const CommandLine& line) {
+  const std::vector<std::string> folders(line.arguments.begin() + 1, line.arguments.end());
+  if (folders.empty()) return InvalidConfig("which runs? inspect runs DIR..., each the --output_dir of a training");
+  for (const char* flag : {"trainer_desc", "model_dir", "batches", "format", "label", "top", "exact_ids", "output_dir",
+                           "part_mib", "outputs", "records", "max_values"}) {
+    if (!gflags::GetCommandLineFlagInfoOrDie(flag).is_default) {
+      return InvalidConfig("--" + std::string(flag) + " is not for inspect runs");
+    }
+  }
+  if (!line.repeated[0].empty() || !line.repeated[1].empty()) {
+    return InvalidConfig("--set and --plugin are not for inspect runs");
+  }
+  return ListRuns({folders, FLAGS_html, FLAGS_sort});
 }
 
 /// Of a model, or of a job, whose training files are read where its features learn from them.
@@ -126,7 +149,8 @@ Status CheckFlags(const CommandLine& line) {
   if (command != "head" && command != "stats" && command != "convert") {
     std::string given;
     for (const std::string& word : line.arguments) given += (given.empty() ? ": " : " ") + word;
-    return InvalidConfig("expected one command, head, stats, features, convert, records, plugin or table" + given);
+    return InvalidConfig("expected one command, head, stats, features, convert, records, plugin, runs or table" +
+                         given);
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
   const bool is_lines = FLAGS_format == "multi_slot";
@@ -177,6 +201,7 @@ Status Run(const CommandLine& line, std::stop_token stop) {
   if (!line.arguments.empty() && line.arguments[0] == "records") return RunRecords(line, stop);
   if (!line.arguments.empty() && line.arguments[0] == "plugin") return ShowPlugin(line);
   if (!line.arguments.empty() && line.arguments[0] == "table") return ShowTables(line);
+  if (!line.arguments.empty() && line.arguments[0] == "runs") return ShowRuns(line);
   if (!line.arguments.empty() && line.arguments[0] == "features") return ShowFeatures(line, stop);
   MR_TRY(CheckFlags(line));
   const InputJob job{FLAGS_trainer_desc, line.repeated[0], line.repeated[1]};

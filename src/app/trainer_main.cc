@@ -14,6 +14,7 @@
 #include "app/list_ops.h"
 #include "app/same_job.h"
 #include "app/stop_on_signal.h"
+#include "app/sweep_run.h"
 #include "app/validate_job.h"
 #include "comm/mpi_plugin.h"
 #include "config/print_config.h"
@@ -29,6 +30,7 @@ DEFINE_string(trainer_desc, "", "FILE: the job, a TrainerDesc in prototxt");
 DEFINE_string(output_dir, "", "DIR: where run.json, metrics.jsonl, checkpoints and the model go; overrides output.dir");
 DEFINE_string(resume, "never", "auto, never or DIR: go on from the newest whole checkpoint, anew, or from this one");
 DEFINE_string(model, "last", "last or best: whose parameters --set infer=true with --resume=auto takes");
+DEFINE_string(sweep, "", "FILE: trials of the job with other values of its fields, a SweepDesc in prototxt");
 DEFINE_bool(validate_only, false,
             "compile, run the pipe on the first lines, print a batch and the model's size, and end");
 DEFINE_bool(print_config, false, "print the job with overrides and defaults written out, and end");
@@ -42,10 +44,12 @@ const ProgramInfo kProgram{
     .name = "trainer",
     .summary = "Trains a click-through or recommendation model from text files behind a shell command.",
     .usage = "trainer --trainer_desc=FILE [flags]",
-    .groups = {{"Job", {"trainer_desc", "set", "output_dir", "resume", "model"}},
+    .groups = {{"Job", {"trainer_desc", "set", "output_dir", "resume", "model", "sweep"}},
                {"Look without training", {"validate_only", "print_config", "print_ops", "list_ops"}}},
     .repeated = {{"set", "PATH=VALUE", "override a field of the job, for example data_desc.batch_size=64"}},
-    .examples = "trainer --trainer_desc=configs/wide_deep.prototxt --set thread_num=8 --output_dir=out",
+    .examples =
+        "trainer --trainer_desc=configs/wide_deep.prototxt --set thread_num=8 --output_dir=out\n"
+        "trainer --trainer_desc=configs/wide_deep.prototxt --sweep=rates.prototxt --output_dir=out/rates",
 };
 
 Status PrintOps(const CompiledJob& job) {
@@ -195,7 +199,18 @@ Status CheckCommandLine(const CommandLine& line) {
   if (FLAGS_trainer_desc.empty() && !FLAGS_list_ops) {
     return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
   }
+  if (!FLAGS_sweep.empty() && (FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty())) {
+    return InvalidConfig(
+        "a sweep is of many jobs: --print_config, --print_ops and --list_ops are for one, without --sweep");
+  }
+  if (!FLAGS_sweep.empty() && FLAGS_model != "last")
+    return InvalidConfig("--model is for an inference, --sweep trains");
   return Status::Ok();
+}
+
+Status RunOrListSweep(const CommandLine& line, const std::stop_token& stop) {
+  const SweepRequest request = {FLAGS_sweep, FLAGS_trainer_desc, line.repeated[0], FLAGS_output_dir, FLAGS_resume};
+  return FLAGS_validate_only ? ListSweep(request, stop) : RunSweep(request, stop);
 }
 
 Status ListOpsOfNoJob() {
@@ -209,6 +224,11 @@ Status Run(const CommandLine& line, bool* is_told) {
   StopOnSignal signals(TimeBehindSigcont());
   const auto run = [&](RankGroup* ranks) -> Status {
     MR_TRY(Agreed(ranks, CheckCommandLine(line)));
+    if (!FLAGS_sweep.empty() && ranks != nullptr) {
+      return Agreed(ranks,
+                    InvalidConfig("a sweep starts its trainings itself, each as one process: run it without mpirun"));
+    }
+    if (!FLAGS_sweep.empty()) return RunOrListSweep(line, signals.token());
     if (!FLAGS_trainer_desc.empty()) return RunTrainer(line, ranks, signals.token());
     return ranks == nullptr || ranks->leads() ? ListOpsOfNoJob() : Status::Ok();
   };

@@ -61,7 +61,9 @@ void SetNonBlocking(const FileDescriptor& fd) {
   (void)::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
 
-Result<pid_t> Spawn(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err) {
+}  // namespace
+
+Result<pid_t> SpawnGroup(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -94,6 +96,8 @@ Result<pid_t> Spawn(const std::vector<std::string>& argv, const std::string& mar
   if (error != 0) return IoErrorFromErrno("cannot start " + argv[0], error);
   return pid;
 }
+
+namespace {
 
 /// An eventfd that a stop request makes readable, for poll.
 class WakeUp {
@@ -425,7 +429,7 @@ Result<std::unique_ptr<ByteSource>> StartSubprocess(SubprocessOptions options, C
   } else if (options.stdin_file.is_open()) {
     MR_ASSIGN(in.read, AboveStdio(std::move(options.stdin_file)));
   }
-  MR_ASSIGN(const pid_t pid, Spawn(options.argv, guard.mark(), in.read.get(), out.write.get(), err.write.get()));
+  MR_ASSIGN(const pid_t pid, SpawnGroup(options.argv, guard.mark(), in.read.get(), out.write.get(), err.write.get()));
   guard.Announce(pid);
   auto process = std::make_unique<Subprocess>(pid, std::move(options.label), options.silence_timeout, guard,
                                               std::move(out.read), std::move(err.read));

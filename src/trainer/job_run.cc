@@ -1,6 +1,7 @@
 #include "trainer/job_run.h"
 
 #include <fcntl.h>
+#include <google/protobuf/text_format.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -266,6 +267,19 @@ std::vector<std::string> WeightlessOf(const std::map<std::string, bool>& weighed
   return losses;
 }
 
+/// A job as run.json has it. What features learnt is as long as their vocabularies, and says nothing of how the run was
+/// configured.
+std::string JobAsConfigured(const TrainerDesc& desc) {
+  TrainerDesc job = desc;
+  if (job.has_data_desc()) job.mutable_data_desc()->clear_feature_states();
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(job, &text);
+  if (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
 /// The summary of a run that took `seconds`, with what its session counted.
 RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds) {
   const CompiledJob& job = session.job();
@@ -280,6 +294,9 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
   summary.odd_metric_labels = session.label_monitor().of_measures();
   summary.weightless_losses = WeightlessOf(session.label_monitor().Weighed());
   summary.non_finite_losses = {session.non_finite_losses().count(), session.non_finite_losses().first()};
+  summary.job = JobAsConfigured(job.desc());
+  if (!job.loss().empty()) summary.better.emplace_back("loss", MetricBetter::kLower);
+  for (const std::string& name : job.metrics().names()) summary.better.emplace_back(name, *job.metrics().Better(name));
   return summary;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "core/json_writer.h"
@@ -52,6 +53,15 @@ std::string Trainers(const RunSummary& summary) {
   std::string trainers = std::to_string(count) + (is_dist ? " rank" : " worker") + (count == 1 ? "" : "s");
   if (summary.servers > 0) trainers += ", of which " + std::to_string(summary.servers) + " served";
   return trainers;
+}
+
+std::string_view WordOf(MetricBetter better) {
+  switch (better) {
+    case MetricBetter::kHigher: return "higher";
+    case MetricBetter::kLower: return "lower";
+    case MetricBetter::kNearerToOne: return "nearer_to_1";
+  }
+  return "";
 }
 
 std::string MoreWorkers(const RunSummary& summary, const std::string& otherwise) {
@@ -380,7 +390,19 @@ std::string RunJson(const RunSummary& summary) {
   }
   AppendTexts(&json, "save_failures", summary.save_failures);
   AppendTexts(&json, "export_failures", summary.export_failures);
-  json.Key("bottleneck").Text(summary.bottleneck).EndObject();
+  json.Key("bottleneck").Text(summary.bottleneck);
+  if (!summary.job.empty()) {
+    json.Key("better").BeginObject();
+    for (const MetricBetter better : {MetricBetter::kHigher, MetricBetter::kLower, MetricBetter::kNearerToOne}) {
+      json.Key(WordOf(better)).BeginList();
+      for (const auto& [name, of_metric] : summary.better) {
+        if (of_metric == better) json.Text(name);
+      }
+      json.EndList();
+    }
+    json.EndObject().Key("job").Text(summary.job);
+  }
+  json.EndObject();
   return json.text() + "\n";
 }
 

@@ -2,10 +2,12 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batch/label_range_monitor.h"
 #include "dist/rank_tables.h"
+#include "metrics/metric.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -53,6 +55,8 @@ struct RunSummary {
   bool infer = false;         ///< nothing was trained
   bool feeds_itself = false;  ///< by readers of the program: no dataset
   std::string bottleneck;
+  std::string job;  ///< as it ran, a TrainerDesc in text format; what features learnt is left out
+  std::vector<std::pair<std::string, MetricBetter>> better;  ///< of "loss" and the metrics
 
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }
 };

@@ -44,6 +44,20 @@ TEST(RunSummaryTest, AddsUpPassesAndDescribesTheInputOnce) {
   EXPECT_EQ(summary.stage_seconds.at("pipe"), 6);
 }
 
+TEST(RunSummaryTest, SaysHowTheRunWasConfiguredAndWhichValuesAreBetter) {
+  RunSummary summary = Summarize(ReportOf(1, 3), 2, 5);
+  EXPECT_THAT(RunJson(summary), Not(HasSubstr("\"job\"")));
+  summary.job = "layer { name: \"h\" }";
+  summary.better = {{"loss", MetricBetter::kLower},
+                    {"auc", MetricBetter::kHigher},
+                    {"logloss", MetricBetter::kLower},
+                    {"calibration", MetricBetter::kNearerToOne}};
+  EXPECT_THAT(RunJson(summary), HasSubstr("\"job\": \"layer { name: \\\"h\\\" }\""));
+  EXPECT_THAT(RunJson(summary), HasSubstr("\"higher\": [\"auc\"],"));
+  EXPECT_THAT(RunJson(summary), HasSubstr("\"lower\": [\"loss\",\"logloss\"],"));
+  EXPECT_THAT(RunJson(summary), HasSubstr("\"nearer_to_1\": [\"calibration\"]"));
+}
+
 TEST(RunSummaryTest, LoadingIsNamedBesideTheRateThatLeavesItOut) {
   RunReport report = ReportOf(1, 3);
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), Not(HasSubstr("loading")));

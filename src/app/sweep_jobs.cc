@@ -1,0 +1,178 @@
+#include "app/sweep_jobs.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "app/default_environment.h"
+#include "config/changed_fields.h"
+#include "features/feature_statistics.h"
+#include "runs/run_folder.h"
+#include "sweep.pb.h"
+#include "trainer/compiled_job.h"
+#include "trainer/quality_watch.h"
+
+namespace millrace {
+namespace {
+
+ConfigRequest RequestOf(const SweepRequest& request, const SweepTrial* trial, const std::stop_token& stop) {
+  ConfigRequest config;
+  config.file = request.trainer_desc;
+  config.overrides = request.overrides;
+  if (trial != nullptr)
+    config.overrides.insert(config.overrides.end(), trial->overrides.begin(), trial->overrides.end());
+  config.stop = stop;
+  return config;
+}
+
+/// Compiles a job, unless its features are still to learn from the data.
+Result<std::shared_ptr<const CompiledJob>> CompileJob(JobAndEnvironment* job, const std::stop_token& stop) {
+  return CompiledJob::Create(std::move(job->config), job->environment, "", {}, stop);
+}
+
+/// Reads and compiles the job of a trial; `*metrics` becomes what its evaluations measure, by name.
+Result<TrainerDesc> JobOfTrial(const SweepRequest& request, const SweepTrial& trial, const std::stop_token& stop,
+                               std::optional<std::vector<std::pair<std::string, MetricBetter>>>* metrics) {
+  MR_ASSIGN(JobAndEnvironment job, LoadJob(RequestOf(request, &trial, stop)));
+  if (job.config.desc->infer()) return InvalidConfig("a sweep trains, and the job says infer: true");
+  TrainerDesc desc = *job.config.desc;
+  // What features learn is known once the files were read: the rest of such a job is compiled when it runs.
+  if (NeedsStatistics(desc.data_desc())) return desc;
+  MR_ASSIGN(const auto compiled, CompileJob(&job, stop));
+  if (metrics->has_value()) return desc;
+  metrics->emplace();
+  for (const std::string& name : compiled->metrics().names())
+    (*metrics)->emplace_back(name, *BetterOf(*compiled, name));
+  if (!compiled->loss().empty()) (*metrics)->emplace_back("loss", MetricBetter::kLower);
+  return desc;
+}
+
+/// Finds the metric that is to be good, among those that the jobs have where that is known.
+Status ChooseMetric(const std::optional<std::vector<std::pair<std::string, MetricBetter>>>& known, PlannedSweep* plan) {
+  const SweepDesc& sweep = *plan->sweep.desc;
+  const TrainerDesc& job = plan->jobs[0].desc;
+  plan->metric = sweep.metric();
+  if (plan->metric.empty() && job.eval().has_early_stopping()) plan->metric = job.eval().early_stopping().metric();
+  if (plan->metric.empty()) plan->metric = job.checkpoint().keep_best();
+  if (plan->metric.empty() && known.has_value() && !known->empty()) plan->metric = known->front().first;
+  if (!known.has_value()) {
+    if (!sweep.has_halving() || !sweep.metric().empty()) return Status::Ok();
+    return plan->sweep.Mistake("halving",
+                               "the metrics of a job whose features learn from data are known once it runs: "
+                               "name one, metric: \"auc\"");
+  }
+  const auto found =
+      std::find_if(known->begin(), known->end(), [&](const auto& metric) { return metric.first == plan->metric; });
+  if (found != known->end()) {
+    plan->better = found->second;
+    return Status::Ok();
+  }
+  if (sweep.metric().empty() && !sweep.has_halving()) return Status::Ok();
+  std::string names;
+  for (const auto& metric : *known) names += (names.empty() ? "" : ", ") + metric.first;
+  return plan->sweep.Mistake("metric", "the job has no metric \"" + plan->metric + "\"; it has: " + names);
+}
+
+/// Where a training writes beside its output folder: fields, and what they say.
+std::vector<std::pair<std::string, std::string>> PlacesOutside(const TrainerDesc& job) {
+  std::vector<std::pair<std::string, std::string>> places = {
+      {"program.save_dir", job.program().save_dir()},
+      {"program.save_server_dir", job.program().save_server_dir()},
+      {"dump_fields_path", job.dump_fields_path()},
+      {"data_desc.bad_lines.quarantine_path", job.data_desc().bad_lines().quarantine_path()}};
+  for (int i = 0; i < job.output().export__size(); ++i) {
+    places.emplace_back("output.export[" + std::to_string(i) + "].dir", job.output().export_(i).dir());
+  }
+  std::erase_if(places, [](const auto& place) { return place.second.empty(); });
+  return places;
+}
+
+/// Trainings that run at the same time must not write the same files.
+Status CheckPlaces(const std::vector<SweepJob>& jobs, const LoadedConfig& config) {
+  std::set<std::pair<std::string, std::string>> taken;
+  std::map<std::string, std::string> mistakes;
+  for (const SweepJob& job : jobs) {
+    for (const auto& [path, place] : PlacesOutside(job.desc)) {
+      if (taken.insert({path, place}).second) continue;
+      mistakes[path] = "several trainings of the sweep would write to \"" + place + "\" at the same time: leave " +
+                       path + " out, or make it a field of the sweep";
+    }
+  }
+  std::vector<ConfigMistake> all;
+  for (const auto& [path, message] : mistakes) all.push_back({path, message});
+  return all.empty() ? Status::Ok() : config.Report(all);
+}
+
+/// The trainings of a trial, one for each seed.
+void AddJobs(const TrainerDesc& desc, size_t trial, PlannedSweep* plan) {
+  const SweepTrial& values = plan->sweep.trials[trial];
+  const SweepDesc& sweep = *plan->sweep.desc;
+  SweepJob job = {values.name, trial, values.overrides, desc};
+  if (sweep.seeds_size() == 0) {
+    plan->jobs.push_back(std::move(job));
+    return;
+  }
+  for (const uint64_t seed : sweep.seeds()) {
+    SweepJob of_seed = job;
+    const std::string text = "seed=" + std::to_string(seed);
+    of_seed.name = values.overrides.empty() ? text : values.name + "," + text;
+    of_seed.overrides.push_back(text);
+    of_seed.desc.set_seed(seed);
+    plan->jobs.push_back(std::move(of_seed));
+  }
+}
+
+}  // namespace
+
+Result<PlannedSweep> PlanSweep(const SweepRequest& request, const std::stop_token& stop) {
+  PlannedSweep plan;
+  MR_ASSIGN(const JobAndEnvironment base, LoadJob(RequestOf(request, nullptr, stop)));
+  plan.warnings = base.config.warnings;
+  plan.output_dir = request.output_dir.empty() ? base.config.desc->output().dir() : request.output_dir;
+  MR_ASSIGN(plan.sweep, ReadSweep(request.file, *base.config.desc));
+  std::optional<std::vector<std::pair<std::string, MetricBetter>>> metrics;
+  Status first;
+  size_t wrong = 0;
+  for (size_t i = 0; i < plan.sweep.trials.size(); ++i) {
+    if (stop.stop_requested()) return Cancelled("stopped before the sweep began");
+    const SweepTrial& trial = plan.sweep.trials[i];
+    const Result<TrainerDesc> desc = JobOfTrial(request, trial, stop, &metrics);
+    if (desc.ok()) {
+      AddJobs(*desc, i, &plan);
+      continue;
+    }
+    if (desc.status().code() == StatusCode::kCancelled) return desc.status();
+    if (++wrong == 1) first = Status(desc.status()).Context("with " + trial.name);
+  }
+  if (wrong > 1) {
+    return Status(first.code(), first.message() + "\n" + std::to_string(wrong) + " of the " +
+                                    std::to_string(plan.sweep.trials.size()) +
+                                    " trials have a mistake; this is the first");
+  }
+  MR_TRY(std::move(first));
+  MR_TRY(CheckPlaces(plan.jobs, base.config));
+  MR_TRY(ChooseMetric(metrics, &plan));
+  if (plan.sweep.desc->has_halving()) {
+    const SweepHalving& halving = plan.sweep.desc->halving();
+    plan.rounds = HalvingEpochs(halving.first_epochs(), halving.factor(), plan.jobs[0].desc.epochs());
+  }
+  return plan;
+}
+
+bool HasFinished(const std::string& folder, const SweepJob& job) {
+  const Result<RunRecord> run = ReadRun(folder);
+  if (!run.ok() || !run->has_ended || run->interrupted || run->job == nullptr) return false;
+  TrainerDesc planned = job.desc;
+  if (planned.has_data_desc()) planned.mutable_data_desc()->clear_feature_states();
+  for (const ChangedField& change : ChangedJobFields(*run->job, planned)) {
+    // One that has gone on to a later round has done this one.
+    const bool has_more = change.path == "epochs" && run->job->epochs() > planned.epochs();
+    if (!has_more) return false;
+  }
+  return true;
+}
+
+}  // namespace millrace

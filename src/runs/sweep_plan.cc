@@ -1,0 +1,295 @@
+#include "runs/sweep_plan.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "config/checker.h"
+#include "config/overrides.h"
+#include "config/text_file.h"
+#include "config/text_parser.h"
+#include "core/hash.h"
+#include "core/rng.h"
+#include "runs/run_comparison.h"
+#include "sweep.pb.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kMostTrials = 10000;
+
+std::string FieldAt(int field) { return "field[" + std::to_string(field) + "]"; }
+
+/// What `assignment` does to a job, told as mistakes of the sweep: at `path_place` where its path is wrong, at
+/// `value_place` where its value is. False when the path is.
+bool TryAssignment(const std::string& assignment, size_t path_length, const TrainerDesc& job,
+                   const std::string& path_place, const std::string& value_place, Checker* check) {
+  TrainerDesc changed = job;
+  Diagnostics diagnostics;
+  FieldPositions positions;
+  ApplyOverride(assignment, 1, &changed, &diagnostics, &positions);
+  for (const Diagnostics::Entry& entry : diagnostics.entries()) {
+    if (entry.severity != Diagnostics::Severity::kError) continue;
+    const bool is_of_path = static_cast<size_t>(entry.where.column) <= path_length;
+    check->Error(is_of_path ? path_place : value_place, entry.message);
+    if (is_of_path) return false;
+  }
+  return true;
+}
+
+/// A drawn number as --set takes it, with as many digits as its name shows.
+std::string NumberText(double value, bool is_integer) {
+  char text[64];
+  if (is_integer) return std::to_string(std::llround(value));
+  constexpr int kDigits = 4;
+  char* const end = std::to_chars(text, text + sizeof(text), value, std::chars_format::general, kDigits).ptr;
+  return {text, end};
+}
+
+std::string Drawn(const SweepField& field, Rng* rng) {
+  if (field.value_size() > 0)
+    return field.value(static_cast<int>(rng->Below(static_cast<uint64_t>(field.value_size()))));
+  const SweepRange& range = field.range();
+  if (range.integer() && range.scale() == SweepRange::LINEAR) {
+    const auto count = static_cast<uint64_t>(range.to() - range.from()) + 1;
+    return NumberText(range.from() + static_cast<double>(rng->Below(count)), true);
+  }
+  const double share = rng->Uniform();
+  const double value = range.scale() == SweepRange::LOG ? range.from() * std::pow(range.to() / range.from(), share)
+                                                        : range.from() + share * (range.to() - range.from());
+  return NumberText(std::clamp(value, range.from(), range.to()), range.integer());
+}
+
+void CheckRange(const SweepRange& range, const std::string& path, Checker* check) {
+  if (!range.has_from()) check->Missing(path, "from", "a range needs from, its smallest value");
+  if (!range.has_to()) check->Missing(path, "to", "a range needs to, its largest value");
+  if (!range.has_from() || !range.has_to()) return;
+  constexpr double kMost = 1e15;  // whole numbers beyond have neighbours that are no doubles
+  if (!(range.from() < range.to()) || !(std::abs(range.from()) <= kMost) || !(std::abs(range.to()) <= kMost)) {
+    check->Error(path + ".to", "a range goes from a number up to a larger one, neither beyond 1e15, not from " +
+                                   NumberText(range.from(), false) + " to " + NumberText(range.to(), false));
+    return;
+  }
+  if (range.scale() == SweepRange::LOG && range.from() <= 0) {
+    check->Error(path + ".from", "a LOG range is of numbers above 0, not " + NumberText(range.from(), false));
+  }
+  const bool is_whole = std::floor(range.from()) == range.from() && std::floor(range.to()) == range.to();
+  if (range.integer() && !is_whole) check->Error(path + ".from", "a range of whole numbers begins and ends with one");
+}
+
+void CheckField(const SweepDesc& desc, int number, const TrainerDesc& job, Checker* check) {
+  const SweepField& field = desc.field(number);
+  const std::string at = FieldAt(number);
+  if (field.path().empty()) {
+    check->Missing(at, "path", "a field needs a path, as --set names it: \"model.optimizer.adagrad.lr\"");
+    return;
+  }
+  if (field.path().find('=') != std::string::npos) {
+    check->Error(at + ".path", "a path names a field, without a value: \"model.optimizer.adagrad.lr\"");
+    return;
+  }
+  if (field.path() == "output.dir") {
+    check->Error(at + ".path",
+                 "each training has a folder of its own in --output_dir: output.dir is no field of a sweep");
+    return;
+  }
+  if (field.path() == "seed" && desc.seeds_size() > 0) {
+    check->Error(at + ".path", "seeds says which seeds there are: leave out one of the two");
+  }
+  if (field.path() == "epochs" && desc.has_halving()) {
+    check->Error(at + ".path", "halving says after which epochs trainings end: leave out one of the two");
+  }
+  if (field.value_size() > 0 && field.has_range()) {
+    check->Error(at + ".range", "a field has values or a range, not both");
+    return;
+  }
+  if (field.value_size() == 0 && !field.has_range()) {
+    if (!check->has_errors()) check->Error(at, "the field needs values, value: [\"...\", \"...\"], or a range");
+    return;
+  }
+  if (field.has_range()) {
+    CheckRange(field.range(), at + ".range", check);
+    if (desc.search() == SweepDesc::GRID) {
+      check->Error(at + ".range", "a range is drawn from, and a grid has all values: give values, or search: RANDOM");
+    }
+    if (check->has_errors()) return;
+    Rng rng(desc.draw_seed());
+    TryAssignment(field.path() + "=" + Drawn(field, &rng), field.path().size(), job, at + ".path", at + ".range",
+                  check);
+    return;
+  }
+  std::set<std::string> values;
+  for (int i = 0; i < field.value_size(); ++i) {
+    const std::string place = ElementPath(at + ".value", static_cast<size_t>(i));
+    if (!values.insert(field.value(i)).second) {
+      check->Error(place, "the value " + field.value(i) + " is there already");
+      continue;
+    }
+    const std::string assignment = field.path() + "=" + field.value(i);
+    if (!TryAssignment(assignment, field.path().size(), job, at + ".path", place, check)) return;
+  }
+}
+
+void CheckSweep(const SweepDesc& desc, const TrainerDesc& job, const FieldPositions& positions, Checker* check) {
+  check->Ranges(desc);
+  if (desc.field_size() == 0 && desc.seeds_size() == 0) {
+    check->Error("", "a sweep needs fields: field { path: \"model.optimizer.adagrad.lr\" value: [\"0.01\", \"0.1\"] }");
+  }
+  std::set<std::string> paths;
+  for (int i = 0; i < desc.field_size(); ++i) {
+    CheckField(desc, i, job, check);
+    if (!paths.insert(desc.field(i).path()).second) check->Error(FieldAt(i) + ".path", "the field is there already");
+  }
+  if (desc.search() == SweepDesc::GRID) {
+    for (const char* path : {"draws", "draw_seed"}) {
+      if (positions.Has(path))
+        check->Error(path, std::string(path) + " is for search: RANDOM; a grid has all combinations");
+    }
+  }
+  const std::set<uint64_t> seeds(desc.seeds().begin(), desc.seeds().end());
+  if (static_cast<int>(seeds.size()) < desc.seeds_size()) check->Error("seeds", "a seed is there twice");
+  if (!desc.has_halving()) return;
+  if (job.has_incremental()) {
+    check->Error("halving", "a round of halving ends after epochs, and the job has days (incremental)");
+  } else if (desc.halving().first_epochs() >= job.epochs()) {
+    check->Error("halving", "the first round would be the whole training: first_epochs is " +
+                                std::to_string(desc.halving().first_epochs()) +
+                                ", and the job has epochs: " + std::to_string(job.epochs()));
+  }
+  if (job.eval().filelist().empty()) check->Error("halving", "halving compares evaluations, and the job has no eval");
+}
+
+/// A value as a part of a file's name: "[128, 64]" becomes "128_64".
+std::string NamePart(const std::string& value) {
+  std::string part;
+  for (const char c : value) {
+    const bool stays = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+' || c == '_';
+    if (stays) {
+      part += c;
+    } else if (!part.empty() && part.back() != '_') {
+      part += '_';
+    }
+  }
+  while (part.ends_with('_')) part.pop_back();
+  return part;
+}
+
+/// Gives a trial its name and overrides; a name that another has, or that is long, ends in a number of its own.
+void AddTrial(const std::vector<std::string>& shorts, const SweepDesc& desc, const std::vector<std::string>& values,
+              std::set<std::string>* names, std::vector<SweepTrial>* trials) {
+  SweepTrial trial;
+  std::string exact;
+  for (size_t i = 0; i < values.size(); ++i) {
+    trial.name += (i == 0 ? "" : ",") + NamePart(shorts[i]) + "=" + NamePart(values[i]);
+    trial.overrides.push_back(desc.field(static_cast<int>(i)).path() + "=" + values[i]);
+    exact += trial.overrides.back() + "\n";
+  }
+  if (trial.name.empty()) trial.name = "job";
+  constexpr size_t kLongest = 120;
+  if (trial.name.size() > kLongest || names->contains(trial.name)) {
+    const std::string start = trial.name.substr(0, kLongest) + ",";
+    for (uint64_t number = Fnv1a64(exact) % 1'000'000; trial.name.size() > kLongest || names->contains(trial.name);
+         ++number) {
+      trial.name = start + std::to_string(number);
+      if (!names->contains(trial.name)) break;
+    }
+  }
+  names->insert(trial.name);
+  trials->push_back(std::move(trial));
+}
+
+/// All combinations, the last field's values one after the other. False when there are too many.
+bool AllCombinations(const SweepDesc& desc, std::vector<std::vector<std::string>>* all) {
+  *all = {{}};
+  for (const SweepField& field : desc.field()) {
+    std::vector<std::vector<std::string>> longer;
+    if (all->size() * static_cast<size_t>(field.value_size()) > kMostTrials) return false;
+    for (const auto& values : *all) {
+      for (const std::string& value : field.value()) {
+        longer.push_back(values);
+        longer.back().push_back(value);
+      }
+    }
+    *all = std::move(longer);
+  }
+  return true;
+}
+
+std::vector<std::vector<std::string>> DrawnCombinations(const SweepDesc& desc) {
+  std::vector<std::vector<std::string>> drawn;
+  std::set<std::vector<std::string>> known;
+  Rng rng(desc.draw_seed());
+  // Where there are few combinations most draws come again: some more than there are find all but surely.
+  const int most_draws = 50 * desc.draws();
+  for (int draw = 0; draw < most_draws && static_cast<int>(drawn.size()) < desc.draws(); ++draw) {
+    std::vector<std::string> values;
+    for (const SweepField& field : desc.field()) values.push_back(Drawn(field, &rng));
+    if (known.insert(values).second) drawn.push_back(std::move(values));
+  }
+  return drawn;
+}
+
+}  // namespace
+
+Sweep::Sweep() : desc(std::make_unique<SweepDesc>()) {}
+Sweep::~Sweep() = default;
+Sweep::Sweep(Sweep&&) noexcept = default;
+Sweep& Sweep::operator=(Sweep&&) noexcept = default;
+
+Status Sweep::Mistake(const std::string& path, const std::string& message) const {
+  Diagnostics diagnostics = sources;
+  diagnostics.Error(positions.Find(path), message);
+  return diagnostics.ToStatus();
+}
+
+Result<Sweep> ReadSweepText(std::string origin, std::string text, const TrainerDesc& job) {
+  Sweep sweep;
+  Diagnostics diagnostics;
+  const int source = diagnostics.AddSource(std::move(origin), std::move(text));
+  sweep.positions.Set("", {source, 0, 0, 0});
+  const bool is_intact = ParseText(source, "", sweep.desc.get(), &diagnostics, &sweep.positions);
+  if (is_intact) {
+    const KnownNames none;
+    Checker check(none, sweep.positions, &diagnostics);
+    CheckSweep(*sweep.desc, job, sweep.positions, &check);
+  }
+  MR_TRY(diagnostics.ToStatus());
+  std::vector<std::vector<std::string>> combinations;
+  if (sweep.desc->search() == SweepDesc::RANDOM) {
+    combinations = DrawnCombinations(*sweep.desc);
+  } else if (!AllCombinations(*sweep.desc, &combinations)) {
+    diagnostics.Error(sweep.positions.Find("field"),
+                      "the grid has more than " + std::to_string(kMostTrials) +
+                          " combinations: leave values out, or draw some by search: RANDOM");
+    return diagnostics.ToStatus();
+  }
+  std::vector<std::string> paths;
+  for (const SweepField& field : sweep.desc->field()) paths.push_back(field.path());
+  const std::vector<std::string> shorts = ShortPaths(paths);
+  std::set<std::string> names;
+  for (const auto& values : combinations) AddTrial(shorts, *sweep.desc, values, &names, &sweep.trials);
+  sweep.sources = diagnostics.SourcesAlone();
+  return sweep;
+}
+
+Result<Sweep> ReadSweep(const std::string& file, const TrainerDesc& job) {
+  Result<std::string> text = ReadTextFile(file);
+  if (!text.ok()) return std::move(text).status().Context(file);
+  return ReadSweepText(file, std::move(text).value(), job);
+}
+
+std::vector<int> HalvingEpochs(int first, int factor, int epochs) {
+  std::vector<int> ends;
+  for (int64_t end = first; end < epochs; end *= factor) ends.push_back(static_cast<int>(end));
+  ends.push_back(epochs);
+  return ends;
+}
+
+size_t HalvingSurvivors(size_t trials, int factor) { return std::max<size_t>(1, trials / static_cast<size_t>(factor)); }
+
+}  // namespace millrace
