@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -124,15 +125,17 @@ std::string JobOfChanges(const SmallJob& small, int full_every = 20) {
   return path;
 }
 
-/// The newest checkpoint of a run whose table has changes of changes.
-std::string NewestWithChanges(const std::string& out) {
+std::string NewestCheckpointWith(const std::string& out, const std::string& file) {
   std::string newest;
   for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
-    if (std::filesystem::exists(entry.path() / "changes/2/t")) newest = std::max(newest, entry.path().string());
+    if (std::filesystem::exists(entry.path() / file)) newest = std::max(newest, entry.path().string());
   }
   EXPECT_FALSE(newest.empty());
   return newest;
 }
+
+/// The newest checkpoint of a run whose table has changes of changes.
+std::string NewestWithChanges(const std::string& out) { return NewestCheckpointWith(out, "changes/2/t"); }
 
 TEST_F(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
   const SmallJob small(300, 1);
@@ -156,6 +159,29 @@ TEST_F(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
   ASSERT_EQ(Train(JobOfChanges(small, 1), whole, "never", &errors), 0) << errors;
   EXPECT_EQ(CountCheckpointsWith(whole, "changes").first, 0);
   EXPECT_TRUE(ParametersOf(whole + "/model") == ParametersOf(calm + "/model"));
+}
+
+// A table with a vocabulary is a tensor, and so is its optimizer's state.
+TEST_F(LargeTable, OfAVocabularyIsSavedByItsBlocksAndAKilledRunGoesOnToTheSameModel) {
+  const SmallJob small(300, 1);
+  const std::string job = JobOfChanges(small);
+  std::string text = ReadFile(job).value();
+  const std::string dim = "dim: 16384 ";
+  text.replace(text.find(dim), dim.size(), dim + "vocabulary: 600 ");
+  std::ofstream(job) << text;
+  std::string errors;
+  const std::string calm = small.folder() + "/calm";
+  ASSERT_EQ(Train(job, calm, "never", &errors), 0) << errors;
+  EXPECT_GE(CountCheckpointsWith(calm, "changes/2").first, 1);
+  std::set<std::string> of_tensors;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(NewestCheckpointWith(calm, "changes/2"))) {
+    if (entry.path().parent_path().filename() == "tensors") of_tensors.insert(entry.path().filename());
+  }
+  EXPECT_GE(of_tensors.size(), 2) << "of weights and of state";
+
+  const std::string killed = small.folder() + "/killed";
+  ASSERT_NO_FATAL_FAILURE(TrainKilled(job, killed, 4, 40));
+  EXPECT_TRUE(FolderContent(killed + "/model") == FolderContent(calm + "/model"));
 }
 
 TEST_F(LargeTable, OfChangesIsWholeInAFolderThatWasCopiedElsewhere) {

@@ -341,7 +341,8 @@ TEST(Hangup, ASecondOneDoesNotCutTheCheckpointAndNohupIgnoresIt) {
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(ignoring.ReadLine(&line)) << ignoring.errors();
   ignoring.Signal(SIGTERM);
   EXPECT_EQ(ignoring.Wait(), 130);
-  EXPECT_EQ(ignoring.errors().find("stopping"), ignoring.errors().rfind("stopping")) << "the hangup was heard";
+  constexpr char kHeard[] = "stopping after the current batch";
+  EXPECT_EQ(ignoring.errors().find(kHeard), ignoring.errors().rfind(kHeard)) << "the hangup was heard";
 }
 
 std::vector<std::string> Checkpoints(const std::string& out) {
