@@ -237,8 +237,9 @@ class PyJob {
 
   /// As the header of the first file would be noted, so that the model tells of a CSV file with other columns.
   void NoteColumns(LoadedConfig* config) const {
+    if (frames_.empty()) return;  // a job may have no data_desc
     DataFeedDesc& feed = *config->desc->mutable_data_desc();
-    if (frames_.empty() || feed.name() != "csv" || feed.csv().names_size() > 0) return;
+    if (feed.name() != "csv" || feed.csv().names_size() > 0) return;
     if (feed.feature_states().column_size() > 0) return;
     const std::vector<std::string>& columns = frames_[0]->columns();
     feed.mutable_feature_states()->mutable_column()->Assign(columns.begin(), columns.end());

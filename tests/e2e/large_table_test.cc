@@ -166,8 +166,8 @@ TEST_F(LargeTable, OfAVocabularyIsSavedByItsBlocksAndAKilledRunGoesOnToTheSameMo
   const SmallJob small(300, 1);
   const std::string job = JobOfChanges(small);
   std::string text = ReadFile(job).value();
-  const std::string dim = "dim: 16384 ";
-  text.replace(text.find(dim), dim.size(), dim + "vocabulary: 600 ");
+  const std::string growing = "key: SLOT_AND_ID ";
+  text.replace(text.find(growing), growing.size(), "vocabulary: 600 ");
   std::ofstream(job) << text;
   std::string errors;
   const std::string calm = small.folder() + "/calm";

@@ -150,7 +150,14 @@ TEST(RunSummaryTest, AStoppedRunSaysHowToGoOnWhereThereIsACheckpoint) {
   RunReport report = ReportOf(3, 1);
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
   report.interrupted = true;
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::EndsWith(advice));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
+              testing::AllOf(HasSubstr("  not saved   20 batches: "), testing::Not(HasSubstr(advice))));
+  report.saved_step = 15;
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
+              testing::AllOf(HasSubstr("  not saved   5 batches since step 15: "), testing::EndsWith(advice)));
+  report.saved_step = 20;
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
+              testing::AllOf(testing::Not(HasSubstr("not saved")), testing::EndsWith(advice)));
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), testing::Not(HasSubstr(advice)));
   RunSummary inference = Summarize(report, 2, 5);
   inference.infer = true;
