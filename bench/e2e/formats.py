@@ -125,7 +125,7 @@ def peer(args, folder, system, name, transform):
     done = subprocess.run([args.python, "-c", PEERS, system, name, str(int(transform)), folder + "/log." + name], text=True,
                           capture_output=True, check=False, env=dict(os.environ, POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1"))
     if done.returncode == 0:
-        return float(done.stdout)
+        return float(done.stdout.split()[-1])
     if "ModuleNotFoundError" in done.stderr:
         return None
     sys.exit(done.stderr)
