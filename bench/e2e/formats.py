@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Compares reading CSV, JSON lines and libsvm with pandas, Polars, DuckDB and scikit-learn: rows a second, as Markdown.
+
+    FRAMES_PYTHON=/path/bin/python bench/e2e/formats.py [--bin build/release/bin] [--rows 200000] [--rounds 3]
+
+FRAMES_PYTHON has pandas, polars, duckdb, pyarrow and scikit-learn; what it lacks is left out. The log is clickgen's: a label, 13 counts
+and 26 words. Each system reads the same file with one thread into memory, where counts become log(1 + x) and each word the 64-bit hash
+of an id; peers are timed reading alone, too. Millrace's seconds are the `load` of run.json; a peer's leave out its start and imports.
+Every round runs each once.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COUNTS = ["I%d" % i for i in range(1, 14)]
+WORDS = ["C%d" % i for i in range(1, 27)]
+
+FEATURES = """
+  feature { name: "label" id {} is_dense: true }
+  feature { name: "numbers" from: "I1..I13" default: "0" log1p {} }
+  feature { name: "C1..C26" hash {} }"""
+NUMBERS = """
+  feature { name: "label" id {} is_dense: true }
+  feature { name: "numbers" from: [%s] default: "0" log1p {} }""" % ", ".join('"%d"' % i for i in range(1, 40))
+
+JOB = """
+thread_num: 1
+filelist: "%s"
+data_desc { name: "%s" batch_size: 4096 thread_num: 1 %s }
+dataset { class_name: "InMemoryDataset" }
+model {
+  layer { name: "y" fc { in: "numbers" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "label" }
+  optimizer { sgd { lr: 0.0001 } }
+}
+output { tensorboard: false save_inference_model: false }
+checkpoint { every_epochs: 0 }
+"""
+
+PEERS = """
+import json, sys, time
+system, format, transform, path = sys.argv[1:5]
+counts, words, transform = ["I%d" % i for i in range(1, 14)], ["C%d" % i for i in range(1, 27)], transform == "1"
+if system == "pandas":
+    import numpy, pandas
+    def go():
+        types = {**{c: "float32" for c in counts}, **{c: "str" for c in words}}
+        x = pandas.read_csv(path, dtype=types) if format == "csv" else pandas.read_json(path, lines=True, dtype=types)
+        if transform:
+            for c in counts: x[c] = numpy.log1p(x[c].fillna(0))
+            for c in words: x[c] = pandas.util.hash_array(x[c].to_numpy(dtype=object), categorize=True)
+        return len(x)
+elif system == "Polars":
+    import polars
+    def go():
+        types = {**{c: polars.Float32 for c in counts}, **{c: polars.String for c in words}}
+        x = (polars.read_csv(path, schema_overrides=types) if format == "csv"
+             else polars.read_ndjson(path, schema={"label": polars.Int64, **types}))
+        if transform:
+            x = x.with_columns([polars.col(c).fill_null(0).log1p() for c in counts] + [polars.col(c).hash() for c in words])
+        return len(x)
+elif system == "DuckDB":
+    import duckdb
+    def go():
+        base = duckdb.connect()
+        base.execute("set threads = 1")
+        types = {"label": "INT", **{c: "FLOAT" for c in counts}, **{c: "VARCHAR" for c in words}}
+        list = ", ".join("'%s': '%s'" % item for item in types.items())
+        what = "*" if not transform else "label, " + ", ".join(
+            ["ln(1 + coalesce(%s, 0))" % c for c in counts] + ["hash(%s)" % c for c in words])
+        source = "read_csv('%s', columns = {%s}, header = true)" if format == "csv" else (
+            "read_json('%s', columns = {%s}, format = 'newline_delimited')")
+        base.execute("create table t as select %s from %s" % (what, source % (path, list)))
+        return base.execute("select count(*) from t").fetchone()[0]
+else:
+    import numpy, sklearn.datasets
+    def go():
+        x, y = sklearn.datasets.load_svmlight_file(path, n_features=39, dtype=numpy.float32)
+        if transform: x.data = numpy.log1p(x.data)
+        return x.shape[0]
+start = time.perf_counter()
+rows = go()
+print(rows / (time.perf_counter() - start))
+"""
+
+
+def write_files(args, folder):
+    """The log in each format; returns bytes a row of each."""
+    subprocess.run([args.bin + "/clickgen", "--output_dir=" + folder + "/log", "--rows=%d" % args.rows, "--format=raw",
+                    "--many_valued=0"], check=True, capture_output=True)
+    files = {name: open(folder + "/log." + name, "w", encoding="utf-8") for name in ("csv", "json", "libsvm")}
+    files["csv"].write(",".join(["label"] + COUNTS + WORDS) + "\n")
+    with open(folder + "/log/train/part-00000", encoding="utf-8") as log:
+        for line in log:
+            cells = line.rstrip("\n").split("\t")
+            files["csv"].write(",".join(cells) + "\n")
+            row = {name: int(cell) for name, cell in zip(["label"] + COUNTS, cells) if cell}
+            row.update((name, cell) for name, cell in zip(WORDS, cells[14:]) if cell)
+            files["json"].write(json.dumps(row, separators=(",", ":")) + "\n")
+            files["libsvm"].write(" ".join([cells[0]] + ["%d:%s" % (i, cell) for i, cell in enumerate(cells[1:], 1) if cell]) + "\n")
+    for file in files.values():
+        file.close()
+    return {name: os.path.getsize(file.name) // args.rows for name, file in files.items()}
+
+
+def millrace(args, folder, name):
+    with open(folder + "/job.prototxt", "w", encoding="utf-8") as file:
+        file.write(JOB % (folder + "/log." + name, name, NUMBERS if name == "libsvm" else FEATURES))
+    done = subprocess.run([args.bin + "/trainer", "--trainer_desc=job.prototxt", "--output_dir=out"], cwd=folder,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    with open(folder + "/out/run.json", encoding="utf-8") as file:
+        run = json.load(file)
+    return run["examples"] / run["stage_seconds"]["load"]
+
+
+def peer(args, folder, system, name, transform):
+    """Rows a second, or None where the peer is not there."""
+    done = subprocess.run([args.python, "-c", PEERS, system, name, str(int(transform)), folder + "/log." + name], text=True,
+                          capture_output=True, check=False, env=dict(os.environ, POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1"))
+    if done.returncode == 0:
+        return float(done.stdout.split()[-1])
+    if "ModuleNotFoundError" in done.stderr:
+        return None
+    sys.exit(done.stderr)
+
+
+def shown(values):
+    return "{:,.0f} [{:,.0f}-{:,.0f}]".format(statistics.median(values), min(values), max(values))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"))
+    parser.add_argument("--python", default=os.environ.get("FRAMES_PYTHON", ""))
+    parser.add_argument("--rows", type=int, default=200000)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    args.bin = os.path.abspath(args.bin)
+    systems = {"csv": ["pandas", "Polars", "DuckDB"], "json": ["pandas", "Polars", "DuckDB"], "libsvm": ["scikit-learn"]}
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = write_files(args, folder)
+        mine = {name: [] for name in systems}
+        theirs = {}
+        for _ in range(args.rounds):
+            for name, peers in systems.items():
+                mine[name].append(millrace(args, folder, name))
+                for system in peers if args.python else []:
+                    for transform in (False, True):
+                        speed = peer(args, folder, system, name, transform)
+                        if speed is not None:
+                            theirs.setdefault((name, system, transform), []).append(speed)
+    print("%d rows, one thread; median [min-max], n = %d\n" % (args.rows, args.rounds))
+    print("| format | system | rows/s, reading alone | with the transforms | Millrace is faster by |\n|---|---|---|---|---|")
+    for name, peers in systems.items():
+        print("| %s, %d bytes a row | Millrace | | %s | 1 |" % (name, sizes[name], shown(mine[name])))
+        for system in peers:
+            if (name, system, True) in theirs:
+                found = theirs[name, system, True]
+                print("| | %s | %s | %s | %.2f |" % (system, shown(theirs[name, system, False]), shown(found),
+                                                     statistics.median(a / b for a, b in zip(mine[name], found))))
+
+
+if __name__ == "__main__":
+    main()
