@@ -35,7 +35,7 @@ svg text.up { text-anchor: end; dominant-baseline: middle; } svg text.across { t
 svg .grid { stroke: var(--rule); stroke-width: 1; }
 svg path { fill: none; stroke: currentColor; stroke-linecap: round; stroke-linejoin: round; }
 svg circle { fill: currentColor; }
-svg .training path { stroke-width: 1; opacity: .55; } svg .evaluation path { stroke-width: 2; }
+svg .training path { stroke-width: 1.1; opacity: .7; } svg .evaluation path { stroke-width: 2; }
 svg g:hover path { stroke-width: 3.5; opacity: 1; }
 )";
 
