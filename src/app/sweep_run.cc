@@ -179,8 +179,8 @@ Status SweepRun::Run() {
   if (request_.resume == "auto") rounds_ = ReadRounds(RoundsPath());
   for (size_t round = 0; round < plan_.rounds.size() && !trials.empty() && !stop_.stop_requested(); ++round) {
     const int epochs = plan_.rounds[round];
-    std::fprintf(stderr, "round %zu of %zu: %zu trials, up to %d epochs\n", round + 1, plan_.rounds.size(),
-                 trials.size(), epochs);
+    std::fprintf(stderr, "round %zu of %zu: %zu trial%s, up to %d epochs\n", round + 1, plan_.rounds.size(),
+                 trials.size(), trials.size() == 1 ? "" : "s", epochs);
     const auto known = rounds_.find(epochs);
     const bool is_last = round + 1 == plan_.rounds.size();
     const bool is_decided =
@@ -262,8 +262,10 @@ Status SweepRun::End() const {
   std::string names;
   for (size_t i = 0; i < std::min(kNamed, failed.size()); ++i) names += (i == 0 ? "" : " and ") + failed[i];
   if (failed.size() > kNamed) names += " and others";
-  return IoError(std::to_string(failed.size()) + " of " + std::to_string(plan_.jobs.size()) + " trainings failed: " +
-                 names + ". log.txt in the folder of each says why; --resume=auto runs them again");
+  return IoError(std::to_string(failed.size()) + " of " + std::to_string(plan_.jobs.size()) +
+                 " trainings failed: " + names + ". log.txt in the folder of each says why; " +
+                 (plan_.rounds.empty() ? "--resume=auto runs them again"
+                                       : "the rounds were decided without them, and --resume=never runs all again"));
 }
 
 /// Makes the output folder and keeps a second sweep out of it.

@@ -62,6 +62,12 @@ class RanksCommandTest : public testing::Test {
   const SmallJob small_{2000, 8};
 };
 
+TEST_F(RanksCommandTest, ASweepIsRunByOneProcess) {
+  Process ranks("trainer", {"--trainer_desc=job", "--sweep=sweep", "--output_dir=out"}, {.ranks = 2});
+  EXPECT_EQ(ranks.Wait(), 2);
+  EXPECT_THAT(ranks.errors(), HasSubstr("each as one process: run it without mpirun"));
+}
+
 TEST_F(RanksCommandTest, RanksThatMpirunStartsTrainToTheBytesOfOneProcess) {
   const std::string job = Job("epochs: 2");
   Process alone("trainer", Flags(job, "alone"));
