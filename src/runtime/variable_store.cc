@@ -211,7 +211,8 @@ bool LinkFiles(const std::vector<std::string>& files, const std::filesystem::pat
   for (const std::string& file : files) std::filesystem::remove(to / file, ignored);
   for (const std::string& file : files) {  // the last folder goes with its last file
     std::filesystem::path at = std::filesystem::path(file).parent_path();
-    for (; !at.empty() && at != "tables"; at = at.parent_path()) std::filesystem::remove(to / at, ignored);
+    for (; !at.empty() && at != "tables" && at != "tensors"; at = at.parent_path())
+      std::filesystem::remove(to / at, ignored);
   }
   return false;
 }
@@ -292,6 +293,11 @@ struct LargeTensor {
   std::vector<std::string> shared = {};  ///< files that are linked already
 };
 
+bool IsOfSameShape(const StoredVariable& a, const StoredVariable& b) {
+  return !a.has_table() && a.dtype() == b.dtype() &&
+         std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end());
+}
+
 /// Finds out what is to be written of a large tensor, and where.
 Status PlanLargeTensor(const std::string& folder, const EarlierSave& earlier, int threads, LargeTensor* large,
                        StoredVariables* stored, const LongWork& work) {
@@ -301,8 +307,7 @@ Status PlanLargeTensor(const std::string& folder, const EarlierSave& earlier, in
     MR_ASSIGN(BlockSums sums, SumBlocks(*large->tensor, threads));
     const StoredVariable* const before = FindEarlier(variable.name(), &earlier);
     const auto known = earlier.stored.blocks.find(variable.name());
-    if (before != nullptr && !before->has_table() && known != earlier.stored.blocks.end() &&
-        known->second.size() == sums.size()) {
+    if (before != nullptr && known != earlier.stored.blocks.end() && IsOfSameShape(*before, variable)) {
       large->blocks = ChangedBlocks(known->second, sums);
       const uint64_t changes = BytesOfBlocks(large->blocks.size());
       if (AreFew(*before, earlier, changes, all)) {

@@ -86,6 +86,7 @@ Result<StoredVariables> Fill(const std::string& folder, const CheckpointContent&
                              const Scope& root, const EarlierSave& earlier, int threads, const LongWork& work) {
   MR_ASSIGN(StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads, work, &earlier));
   CheckpointManifest manifest = content.manifest;
+  if (content.is_between) manifest.set_is_between(true);
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
   for (const StoredFile& file : stored.files) *manifest.add_file() = file;
   MR_ASSIGN(*manifest.add_file(), WriteMetrics(folder, content.metrics));
@@ -206,7 +207,10 @@ Status CheckpointStore::Prune(uint64_t run_id, int64_t step) {
     const std::string path = folder_ + "/" + name;
     // A manifest lists every input file, and is not read again for each checkpoint.
     if (!runs_.contains(name)) {
-      if (const Result<CheckpointManifest> manifest = ManifestIn(path); manifest.ok()) runs_[name] = manifest->run_id();
+      if (const Result<CheckpointManifest> manifest = ManifestIn(path); manifest.ok()) {
+        runs_[name] = manifest->run_id();
+        if (manifest->is_between()) between_.insert(name);
+      }
     }
     const auto run = runs_.find(name);
     const bool is_ours = run != runs_.end() && run->second == run_id;

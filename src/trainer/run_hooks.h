@@ -136,9 +136,11 @@ struct RunReport {
   PassStats load;  ///< of an in-memory dataset
   double load_seconds = 0;
   double checkpoint_seconds = 0;
-  RunState state;            ///< at the end
-  int64_t finite_step = -1;  ///< after which the parameters were last looked at, and found without NaN; -1: never
-  int64_t saved_step = 0;    ///< of the newest checkpoint that is there; 0: there is none
+  RunState state;              ///< at the end
+  int64_t finite_step = -1;    ///< after which the parameters were last looked at, and found without NaN; -1: never
+  int64_t saved_step = 0;      ///< of the newest checkpoint that is there; 0: there is none
+  double unsaved_seconds = 0;  ///< of training that a stop left out of a checkpoint; 0: there is none
+  double seconds_to_save = 0;  ///< that it would have taken, about
   bool interrupted = false;
   bool stopped_early = false;
   bool feeds_itself = false;  ///< by readers of the program
@@ -168,7 +170,7 @@ class Checkpointer {
   /// back as it is. While no worker trains. kCancelled where a stop request came while it was written, and it would
   /// take long: called once more, it writes what changed alone, if it can.
   virtual Status Save(const RunState& state, const CheckpointReason& reason, const std::function<Status()>& check) = 0;
-  /// About how long a Save would take. While workers train, too.
+  /// About how long a Save would take. While workers train, too, but for the first call.
   virtual double SecondsToSave() = 0;
 };
 

@@ -287,6 +287,8 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds,
   summary.is_unsound = report.is_unsound;
   summary.unsaved_operator = report.unsaved_operator;
   summary.saved_step = report.saved_step;
+  summary.unsaved_seconds = report.unsaved_seconds;
+  summary.seconds_to_save = report.seconds_to_save;
   summary.stopped_early = report.stopped_early;
   summary.data = report.load.lines > 0 ? report.load : report.state.data;
   AddStages(report.load, &summary.stage_seconds);
@@ -457,10 +459,10 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   const bool has_checkpoint = !output_dir.empty() && !summary.infer && !summary.is_unsound &&
                               summary.unsaved_operator.empty() && summary.batches > 0;
   if (!summary.interrupted || !has_checkpoint) return text;
-  if (summary.ranks <= 1 && summary.saved_step < summary.batches) {
-    text += "  not saved   " + std::to_string(summary.batches - summary.saved_step) + " batches" +
-            (summary.saved_step > 0 ? " since step " + std::to_string(summary.saved_step) : std::string()) +
-            ": to train them again takes less time than to save what they changed\n";
+  if (summary.unsaved_seconds > 0) {
+    text += "  not saved   the last " + std::to_string(summary.batches - summary.saved_step) + " batches, " +
+            Fixed(summary.unsaved_seconds, 1) + " s: to save them would have taken about " +
+            Fixed(summary.seconds_to_save, 1) + " s\n";
     if (summary.saved_step == 0) return text;
   }
   text += "  go on       with --resume=auto\n";

@@ -43,7 +43,9 @@ struct RunSummary {
   int64_t non_finite_rows = 0;   ///< as in PassReport, of the last one
   bool is_unsound = false;       ///< interrupted within a batch that had changed parameters or states
   std::string unsaved_operator;  ///< as in RunReport
-  int64_t saved_step = 0;        ///< as in RunReport, of an interrupted run that leads
+  int64_t saved_step = 0;        ///< as these in RunReport
+  double unsaved_seconds = 0;
+  double seconds_to_save = 0;
   bool stopped_early = false;
   /// Of this run and its evaluations: outside [0, 1] for a loss, and those that a metric is not defined for.
   LabelRangeCount odd_loss_labels;

@@ -14,20 +14,20 @@
 namespace millrace {
 namespace {
 
-// Checkpoints that nobody asked for come where a stop would have to write for so many seconds, and
+// Checkpoints that nobody asked for come where a stop would have to write for so many seconds.
 constexpr double kShortSave = 0.2;
-// - soon after the start, so that later ones have changes alone: after so many times the seconds that it takes, if
-// these
-//   are few;
-constexpr double kTimesOfFirst = 3;
-constexpr double kLongestFirst = 5;
-// - where no worker has a batch to train, and there is time: after as many;
+constexpr double kLeastBetween = 0.5;
+// The first one, behind which others have changes alone, comes once the run has gone on for as long as it takes to
+// write, if that is not too long to wait for.
+constexpr double kLongestFirst = 10;
+// Others come where no worker has a batch to train, after so many times the seconds that they take,
 constexpr double kTimesOfIdle = 3;
-// - else rarely enough to cost a hundredth.
+// or so rarely that they cost a hundredth.
 constexpr double kTimesOfBusy = 100;
-constexpr double kLeastBetween = 0.5;  // seconds
-/// A stop may take so many seconds to save what would be trained again sooner.
+// A stop saves what takes no longer than this, and what was trained for longer than saving it takes, or than so many
+// seconds.
 constexpr double kLongSave = 0.7;
+constexpr double kMostUnsaved = 10;
 
 /// What those that wait for the rank that leads are told.
 enum class Told : uint8_t {
@@ -81,6 +81,8 @@ void TrainingRun::Begin() {
   last_checkpoint_step_ = report_.saved_step = state_.step;
   last_checkpoint_epoch_ = state_.epoch;
   last_checkpoint_ = Clock::now();
+  if (hooks_.checkpointer != nullptr)
+    hooks_.checkpointer->SecondsToSave();  // looks at the variables while nobody trains
   report_.stopped_early = watch_.ShouldStop(state_);
 }
 
@@ -186,15 +188,19 @@ bool TrainingRun::IsTimeForCheckpoint(bool is_busy) {
   if (job_->is_dist() || seconds < kLeastBetween || progress_.steps_done == last_checkpoint_step_) return false;
   const double saving = hooks_.checkpointer->SecondsToSave();
   double times = is_busy ? kTimesOfBusy : kTimesOfIdle;
-  if (HasNoCheckpoint() && saving < kLongestFirst) times = is_busy ? kTimesOfFirst : 1;
+  if (report_.saved_step == 0 && saving < kLongestFirst) times = 1;
   is_between_due_ = saving > kShortSave && seconds > saving * times;
   return is_between_due_;
 }
 
-bool TrainingRun::IsSoonerTrained() const {
+bool TrainingRun::IsSoonerTrained() {
   if (!asked_to_stop_.stop_requested() || job_->is_dist() || hooks_.checkpointer == nullptr) return false;
   const double saving = hooks_.checkpointer->SecondsToSave();
-  return saving > kLongSave && SecondsSince(last_checkpoint_) < saving * (HasNoCheckpoint() ? kTimesOfFirst : 1);
+  const double seconds = SecondsSince(last_checkpoint_);
+  if (saving <= kLongSave || seconds >= std::min(saving, kMostUnsaved)) return false;
+  report_.unsaved_seconds = seconds;
+  report_.seconds_to_save = saving;
+  return true;
 }
 
 bool TrainingRun::SavesCheckpoints() const {

@@ -117,10 +117,9 @@ class TrainingRun {
   /// With `may_leave_out`, a run that was asked to stop saves nothing where training again takes less time.
   Status SaveCheckpoint(bool may_leave_out);
   Status TrySaving();
-  /// Whether what was trained since the last checkpoint is trained again sooner than it is saved, and the run
-  /// was asked to stop.
-  bool IsSoonerTrained() const;
-  bool HasNoCheckpoint() const { return report_.saved_step == 0; }
+  /// Whether the run was asked to stop, and what was trained since the last checkpoint, some seconds, is trained again
+  /// sooner than it is saved; then the report says so.
+  bool IsSoonerTrained();
   /// A stop that came while a checkpoint was written ends the run with that one: another batch would cost another one.
   void EndWhereSaved(const std::stop_token& stop);
 

