@@ -466,7 +466,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   std::atomic<int64_t> pushes_{0};
   mutable std::atomic<int64_t> marked_rows_{0};  // by pushes, since then
   std::atomic<int64_t> rows_at_begin_{0};        // then
-  std::atomic<int64_t> changes_since_{-1};  // pushes when rows were told apart last; -1: never
+  std::atomic<int64_t> changes_since_{-1};       // pushes when rows were told apart last; -1: never
 };
 
 class CountedHashTable final : public HashTable, public CountedTable {
