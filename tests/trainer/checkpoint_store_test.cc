@@ -22,6 +22,7 @@
 #include "core/sealed_text.h"
 #include "model.pb.h"
 #include "runtime/variable_store.h"
+#include "sanitized.h"
 #include "table/hash_table.h"
 
 namespace millrace {
@@ -147,6 +148,8 @@ TEST(CheckpointStoreTest, OneThatAStopGaveUpLeavesThatOfBeforeAndNothingElse) {
   EXPECT_TRUE(refused.empty()) << refused[0];
 }
 
+constexpr char kOthersShowIt[] = "sanitizers make large tables slow";  // others of these tests write as many files
+
 /// A table that is large enough to be saved by its changes, and checkpoints of it.
 class LargeTableCheckpoints : public testing::Test {
  protected:
@@ -221,6 +224,7 @@ TEST_F(LargeTableCheckpoints, HaveWhatChangedUntilThatIsHalfOfAllRows) {
 }
 
 TEST_F(LargeTableCheckpoints, HaveAllRowsAsOftenAsIsWanted) {
+  if (kIsSanitized) GTEST_SKIP() << kOthersShowIt;
   std::vector<int> changes;
   for (int step = 1; step <= 6; ++step) {
     ASSERT_TRUE(Write(step, {}, 3).ok());
@@ -251,6 +255,7 @@ TEST_F(LargeTableCheckpoints, OfTheSameStepTakeThePlaceOfTheOneThatTheyGoOnFrom)
 
 // Rows that are new are read once, wherever they lie.
 TEST_F(LargeTableCheckpoints, HaveNewRowsAloneHoweverManyThereAre) {
+  if (kIsSanitized) GTEST_SKIP() << kOthersShowIt;
   ASSERT_TRUE(Write(1).ok());
   for (int step = 2; step <= 5; ++step) {
     Push(static_cast<uint64_t>(300 * step), static_cast<uint64_t>(300 * step) + 300);
@@ -260,6 +265,7 @@ TEST_F(LargeTableCheckpoints, HaveNewRowsAloneHoweverManyThereAre) {
 }
 
 TEST_F(LargeTableCheckpoints, InAHurryHaveWhatChangedHoweverManyThereWere) {
+  if (kIsSanitized) GTEST_SKIP() << kOthersShowIt;
   ASSERT_TRUE(Write(1).ok());
   Push(0, 290);
   CheckpointContent content;
@@ -281,6 +287,7 @@ TEST_F(LargeTableCheckpoints, InAHurryHaveWhatChangedHoweverManyThereWere) {
 
 // The files of the one before are gone, or on a file system without links.
 TEST_F(LargeTableCheckpoints, ThatCannotShareFilesHaveAllRows) {
+  if (kIsSanitized) GTEST_SKIP() << kOthersShowIt;
   ASSERT_TRUE(Write(1).ok());
   Push(0, 20);
   ASSERT_TRUE(Write(2).ok());
@@ -426,6 +433,7 @@ TEST_F(LargeTensorCheckpoints, OfABlocksFileThatIsBrokenAreRefused) {
 }
 
 TEST_F(LargeTensorCheckpoints, ThatCannotShareFilesHaveAllValues) {
+  if (kIsSanitized) GTEST_SKIP() << kOthersShowIt;
   ASSERT_TRUE(Write(1).ok());
   std::filesystem::remove(folder_.path() + "/step-000000000001/tensors/wide");
   Change(9, 3);
@@ -438,6 +446,7 @@ TEST_F(LargeTensorCheckpoints, ThatCannotShareFilesHaveAllValues) {
 }
 
 TEST_F(LargeTensorCheckpoints, OfATensorWithAnotherShapeHaveAllValues) {
+  if (kIsSanitized) GTEST_SKIP() << kOthersShowIt;
   ASSERT_TRUE(Write(1).ok());
   scope_.Find("wide")->GetMutable<Tensor>()->Resize<float>({kDim, kRows});
   ASSERT_TRUE(Write(2).ok());
@@ -446,6 +455,7 @@ TEST_F(LargeTensorCheckpoints, OfATensorWithAnotherShapeHaveAllValues) {
 
 // Whoever asked for the others still has them.
 TEST_F(LargeTensorCheckpoints, ThatNobodyAskedForTakeNoPlaceOfOthers) {
+  if (kIsSanitized) GTEST_SKIP() << kOthersShowIt;
   CheckpointStore store = CheckpointStore::Create(folder_.path(), 2, 1).value();
   for (int64_t step = 1; step <= 6; ++step) {
     CheckpointContent content = Content(step);
