@@ -167,8 +167,8 @@ bool FrameColumn::TakeType(std::string_view format) {
     kind_ = Kind::kList;
     width_ = format == "+l" ? 4 : 8;
   } else if (format.starts_with("+w:")) {
-    kind_ = Kind::kList;
     list_size_ = NumberAfter(format, ':');
+    if (list_size_ >= 0) kind_ = Kind::kList;
   } else if (format == "+s") {
     type_name_ = "a struct";
   }
@@ -291,8 +291,8 @@ void FrameColumn::List(int64_t row, int64_t* begin, int64_t* end) const {
   const int64_t at = offset_ + row;
   *begin = *end = 0;
   if (IsNull(at)) return;
-  *begin = list_size_ > 0 ? at * list_size_ : OffsetAt(at);
-  *end = list_size_ > 0 ? *begin + list_size_ : OffsetAt(at + 1);
+  *begin = list_size_ >= 0 ? at * list_size_ : OffsetAt(at);
+  *end = list_size_ >= 0 ? *begin + list_size_ : OffsetAt(at + 1);
 }
 
 }  // namespace millrace

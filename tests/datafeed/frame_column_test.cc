@@ -167,6 +167,17 @@ TEST(FrameColumn, TextsOfEveryLayout) {
   EXPECT_EQ(TextsOf(lists), (Strings{"7|8|", "", "9|"}));
 }
 
+TEST(FrameColumn, ListsOfNoValuesHaveNoOffsets) {
+  Column pairs{"+w:2", 2};
+  pairs.WithoutNulls();
+  pairs.inner = std::make_shared<Column>(Numbers<int64_t>("l", {1, 2, 3, 4}));
+  EXPECT_EQ(TextsOf(pairs), (Strings{"1|2|", "3|4|"}));
+  Column nothing{"+w:0", 2};
+  nothing.WithoutNulls();
+  nothing.inner = std::make_shared<Column>(Numbers<int64_t>("l", {}));
+  EXPECT_EQ(TextsOf(nothing), (Strings{"", ""}));
+}
+
 TEST(FrameColumn, TimesAndDecimals) {
   EXPECT_EQ(TextsOf(Numbers<int32_t>("tdD", {0, -1, 19723})), (Strings{"1970-01-01", "1969-12-31", "2024-01-01"}));
   EXPECT_EQ(TextsOf(Numbers<int64_t>("tsm:", {-1, 1704067200000})),
