@@ -52,7 +52,8 @@ class Job:
         Python threads run meanwhile. A second run starts anew.
 
         `callbacks` are functions that are called with the dict of each pass and of each evaluation: kind ("pass" or "evaluation"),
-        epoch, metrics. One that raises StopTraining ends the run there, as a success; another exception ends it with that.
+        epoch, metrics. One that raises StopTraining ends the run there, as a success; another exception ends it with that. While
+        the job runs, a callback or another thread that calls run, fit, save_model or parameter of it gets a ConfigError.
 
         Fetched values are printed on sys.stdout and kept in Report.history; what else is to be said goes to the logger "millrace"
         of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.

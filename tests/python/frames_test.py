@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import tempfile
+import threading
 import unittest
 
 import support
@@ -353,6 +354,36 @@ class FramesTest(unittest.TestCase):
             self.job(text).fit(columns, eval_data=other, verbose=False, callbacks=[lambda entry: 1 / 0])
         with self.assertRaisesRegex(millrace.ConfigError, "callbacks: functions of a dict, not 7"):
             self.job().fit(columns, callbacks=[7])
+
+    def test_a_job_that_runs_is_not_run_again_by_a_callback_or_another_thread(self):
+        columns = rows_of(100)
+        job = self.job(JOB + "epochs: 3", output_dir="out")
+        calls = [lambda: job.fit(columns, verbose=False), lambda: job.run(verbose=False), lambda: job.save_model(self.folder + "/model"),
+                 lambda: job.parameter("h.w_0")]
+        said = []
+
+        def refused(call):
+            with self.assertRaisesRegex(millrace.ConfigError, r"Job\.\w+: the job is running: .*StopTraining") as caught:
+                call()
+            said.append(str(caught.exception).split(":")[0])
+
+        def callback(entry):
+            for call in calls:
+                refused(call)
+            thread = threading.Thread(target=refused, args=(calls[0],))
+            thread.start()
+            thread.join()
+
+        report = job.fit(columns, verbose=False, callbacks=callback)
+        self.assertEqual(report.epochs, 3)
+        self.assertEqual(said, ["Job.fit", "Job.run", "Job.save_model", "Job.parameter", "Job.fit"] * 3)
+        self.assertFalse(os.path.exists(self.folder + "/model"))
+        # It may be used again, after a run that failed as well.
+        with self.assertRaises(ZeroDivisionError):
+            job.fit(columns, verbose=False, callbacks=lambda entry: 1 / 0)
+        self.assertEqual(job.fit(columns, verbose=False).epochs, 3)
+        job.save_model(self.folder + "/model")
+        self.assertEqual(job.parameter("h.w_0").shape[1], 8)
 
     def test_a_report_draws_its_metrics(self):
         support.package(self, "matplotlib").use("Agg")
