@@ -8,6 +8,7 @@ import re
 import signal
 import tempfile
 import threading
+import time
 import unittest
 
 import support
@@ -320,6 +321,23 @@ class FramesTest(unittest.TestCase):
         self.assertEqual(scores.shape, (150,))
         with self.assertRaisesRegex(millrace.NotFoundError, "no such file"):
             self.job().fit(self.folder + "/days/3.parquet")
+
+    def test_ctrl_c_while_a_frame_is_taken_is_no_mistake_of_its_rows(self):
+        pyarrow = support.package(self, "pyarrow")
+        table = pyarrow.table(rows_of(50))
+        parts = []
+
+        def batches():
+            while len(parts) < 3000:  # else half a minute
+                parts.append(1)
+                if len(parts) == 3:
+                    signal.raise_signal(signal.SIGINT)
+                time.sleep(0.01)
+                yield from table.to_batches()
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.job().fit(pyarrow.RecordBatchReader.from_batches(table.schema, batches()), verbose=False)
+        self.assertLess(len(parts), 3000)
 
     def test_columns_that_nothing_takes_may_hold_anything(self):
         columns = rows_of(50)
