@@ -449,6 +449,11 @@ class FramesTest(unittest.TestCase):
         self.assertEqual(job.fit(columns, verbose=False).examples, 300)
         np.testing.assert_array_equal(job.parameter("h.w_0"), of_file)
 
+    def test_a_job_of_files_whose_eval_names_none_is_told_so(self):
+        support.write(os.path.join(self.folder, "train.csv"), csv_of(rows_of(50)))
+        with self.assertRaisesRegex(millrace.ConfigError, r"(?s)^(?!.*frame:).*eval.*filelist"):
+            self.job(JOB + "eval {}", overrides=['filelist="%s/train.csv"' % self.folder]).run(verbose=False)
+
     def test_what_cannot_be_fitted_is_refused(self):
         job = self.job()
         with self.assertRaisesRegex(millrace.ConfigError, r"names no files to read.*Job.fit\(data\)"):
