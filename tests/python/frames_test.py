@@ -191,6 +191,16 @@ class FramesTest(unittest.TestCase):
             np.testing.assert_array_equal(model.predict({**columns, "age": absent}), expected)
         np.testing.assert_array_equal(model.predict({**columns, "age": np.full(6, nan, dtype=np.float32)}), expected)
 
+    def test_times_that_are_masked_are_missing(self):
+        self.job(output_dir="out").fit(rows_of(300), verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        few = {name: values[:3] for name, values in rows_of(300).items()}
+        times = np.array(["2024-01-01T05", "2024-01-01T06", "NaT"], dtype="datetime64[s]")
+        expected = model.predict({**few, "time": [datetime.datetime(2024, 1, 1, 5), None, None]})
+        masked = np.ma.masked_array(times, mask=[False, True, False])
+        np.testing.assert_array_equal(model.predict({**few, "time": masked}), expected)
+        self.assertNotEqual(model.predict({**few, "time": times})[1], expected[1])
+
     def test_nan_is_a_number_where_a_library_has_null(self):
         self.job(output_dir="out").fit(rows_of(300), verbose=False)
         model = millrace.Predictor(self.folder + "/out/model")
