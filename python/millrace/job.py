@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 
 from . import _frames, _millrace, _ranks
 from ._settings import quoted
@@ -109,6 +110,8 @@ class Job:
 
 
 def _functions(callbacks):
+    if not callable(callbacks) and not isinstance(callbacks, Iterable):
+        raise ConfigError("callbacks: a function of a dict, or a list of these, not %r" % (callbacks,))
     functions = [callbacks] if callable(callbacks) else list(callbacks)
     for function in functions:
         if not callable(function):

@@ -382,6 +382,9 @@ class FramesTest(unittest.TestCase):
             self.job(text).fit(columns, eval_data=other, verbose=False, callbacks=[lambda entry: 1 / 0])
         with self.assertRaisesRegex(millrace.ConfigError, "callbacks: functions of a dict, not 7"):
             self.job().fit(columns, callbacks=[7])
+        for callbacks in (7, None):
+            with self.assertRaisesRegex(millrace.ConfigError, "callbacks: a function of a dict, or a list of these, not %r" % callbacks):
+                self.job().fit(columns, callbacks=callbacks)
 
     def test_a_job_that_runs_is_not_run_again_by_a_callback_or_another_thread(self):
         columns = rows_of(100)
