@@ -230,7 +230,8 @@ class PyJob {
       Environment& own = *compiled.environment;
       std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
       if (group != nullptr) MR_TRY(CheckSameJob(*group, loaded.config, folder));
-      const bool lacks_rows = frames_.empty() && loaded.config.files == std::vector<std::string>{kTrainedRows.data()};
+      const bool lacks_rows =
+          frames_.empty() && loaded.config.files == std::vector<std::string>{std::string(kTrainedRows)};
       if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
       if (!lacks_rows) {
         const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
@@ -256,7 +257,7 @@ class PyJob {
 
   /// Lets the class that reads the job's lines read the frames.
   Status TakeFrames(Environment* own, LoadedConfig* config) const {
-    if (frames_.size() == 1 && config->eval_files == std::vector<std::string>{kEvaluatedRows.data()}) {
+    if (frames_.size() == 1 && config->eval_files == std::vector<std::string>{std::string(kEvaluatedRows)}) {
       return InvalidConfig("Job.fit: the job has eval, which names no files: give eval_data");
     }
     MR_ASSIGN(own->feeds, FrameFeeds(own->feeds, config->desc->data_desc(), frames_));
