@@ -78,6 +78,7 @@ class Job:
         `eval_data` is what evaluations measure, in place of eval.filelist.
 
         Values stay where they are, as far as the frame has them in Arrow's form or numpy's; rows are made by the job's threads.
+        The job keeps the frame until it runs anew or is gone; with an InMemoryDataset it has the rows made of it as well.
         A value that a feature does not take is a DataError with row (from 0), column and value. `resume`, `verbose`,
         `callbacks`, Ctrl-C and a second call are those of run().
         """
