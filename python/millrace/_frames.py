@@ -136,7 +136,7 @@ def _of_values(values, missing, what):
         raise ConfigError("%s: one value a row, not an array %s; rows of several values are a list of lists" % (
             what, list(array.shape)))
     if array.dtype.kind == "M":
-        return _times(array)
+        return _times(array, missing)
     if array.dtype.kind == "f":
         nan = np.isnan(array)
         missing = nan if missing is None else nan | missing
@@ -178,11 +178,11 @@ def _plain_array(values):
     return None
 
 
-def _times(array):
+def _times(array, missing):
     unit, count = np.datetime_data(array.dtype)
     if unit not in ("s", "ms", "us", "ns") or count != 1:
         unit = "s"
     whole = np.ascontiguousarray(array.astype("datetime64[%s]" % unit)).view(np.int64)
-    absent = np.isnat(array)
+    absent = np.isnat(array) if missing is None else np.isnat(array) | missing
     return "ts%s:" % unit[0], whole, absent if absent.any() else None
 

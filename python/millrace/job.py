@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 
 from . import _frames, _millrace, _ranks
 from ._settings import quoted
@@ -52,7 +53,8 @@ class Job:
         Python threads run meanwhile. A second run starts anew.
 
         `callbacks` are functions that are called with the dict of each pass and of each evaluation: kind ("pass" or "evaluation"),
-        epoch, metrics. One that raises StopTraining ends the run there, as a success; another exception ends it with that.
+        epoch, metrics. One that raises StopTraining ends the run there, as a success; another exception ends it with that. While
+        the job runs, a callback or another thread that calls run, fit, save_model or parameter of it gets a ConfigError.
 
         Fetched values are printed on sys.stdout and kept in Report.history; what else is to be said goes to the logger "millrace"
         of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.
@@ -76,6 +78,7 @@ class Job:
         `eval_data` is what evaluations measure, in place of eval.filelist.
 
         Values stay where they are, as far as the frame has them in Arrow's form or numpy's; rows are made by the job's threads.
+        The job keeps the frame until it runs anew or is gone; with an InMemoryDataset it has the rows made of it as well.
         A value that a feature does not take is a DataError with row (from 0), column and value. `resume`, `verbose`,
         `callbacks`, Ctrl-C and a second call are those of run().
         """
@@ -108,6 +111,8 @@ class Job:
 
 
 def _functions(callbacks):
+    if not callable(callbacks) and not isinstance(callbacks, Iterable):
+        raise ConfigError("callbacks: a function of a dict, or a list of these, not %r" % (callbacks,))
     functions = [callbacks] if callable(callbacks) else list(callbacks)
     for function in functions:
         if not callable(function):

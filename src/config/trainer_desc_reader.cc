@@ -131,6 +131,8 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
 void NameRowsInMemory(TrainerDesc* desc) {
   if (desc->data_desc().feature_size() == 0 || desc->has_incremental() || desc->infer()) return;
   if (desc->filelist_size() == 0) desc->add_filelist(std::string(kTrainedRows));
+  // Where files are trained on, evaluations lack theirs.
+  if (desc->filelist_size() != 1 || desc->filelist(0) != kTrainedRows) return;
   if (desc->has_eval() && desc->eval().filelist_size() == 0) {
     desc->mutable_eval()->add_filelist(std::string(kEvaluatedRows));
   }

@@ -36,8 +36,8 @@ struct ConfigRequest {
   PluginHost* plugins = nullptr;
   /// Expands file lists and demands that their files exist.
   bool check_files = true;
-  /// Rows may come from memory: of a job with features, lists that name no files are those of kTrainedRows and
-  /// kEvaluatedRows.
+  /// Rows may come from memory: of a job with features, a filelist that names no files is that of kTrainedRows, and
+  /// then an eval.filelist that names none that of kEvaluatedRows.
   bool may_lack_files = false;
   /// Demands a model or a program; not for what only reads data.
   bool needs_model = true;

@@ -15,6 +15,17 @@ Status FailureOf(ArrowArrayStream* stream, int error, const std::string& name) {
   return BadData(name + ": " + (said != nullptr ? said : std::strerror(error)));
 }
 
+/// Of a part whose count of null rows may be unknown, -1.
+bool HasNullRows(const ArrowArray& part) {
+  if (part.null_count >= 0) return part.null_count > 0;
+  const auto* const validity = part.n_buffers > 0 ? static_cast<const uint8_t*>(part.buffers[0]) : nullptr;
+  if (validity == nullptr) return false;
+  for (int64_t at = part.offset; at < part.offset + part.length; ++at) {
+    if (((validity[at >> 3] >> (at & 7)) & 1) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const DataFrame>> DataFrame::Take(ArrowOwner<ArrowArrayStream> stream, std::string name,
@@ -58,7 +69,7 @@ Result<std::shared_ptr<const DataFrame>> DataFrame::Create(ArrowOwner<ArrowSchem
       return BadData(frame->name_ + ": a part has " + std::to_string(part->n_children) + " columns, and the frame " +
                      std::to_string(columns.n_children));
     }
-    if (part->null_count > 0) return BadData(frame->name_ + ": whole rows are null; leave them out");
+    if (HasNullRows(*part.get())) return BadData(frame->name_ + ": whole rows are null; leave them out");
     if (part->length == 0) continue;
     auto taken = std::make_shared<FramePart>();
     taken->schema = shared;

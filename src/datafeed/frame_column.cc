@@ -16,6 +16,9 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr size_t kMostDigits = 400;  ///< of a number, with its sign and point
+constexpr int kMostScale = 63;       ///< of a decimal, behind the point or before it
+constexpr int kDecimalDigits = 39;   ///< of 128 bits
+static_assert(kDecimalDigits <= kMostScale + 1 && kDecimalDigits + kMostScale + 2 <= kMostDigits);
 
 /// What a text is written to.
 char* Room(std::string* text) {
@@ -160,15 +163,16 @@ bool FrameColumn::TakeType(std::string_view format) {
     has_zone_ = format.size() > 4;
     type_name_ = "a time";
   } else if (format.starts_with("d:") && (format.find(',') == format.rfind(',') || format.ends_with(",128"))) {
-    kind_ = Kind::kDecimal;
     scale_ = NumberAfter(format, ',');
-    type_name_ = "a decimal";
+    const bool is_written = scale_ >= -kMostScale && scale_ <= kMostScale;
+    if (is_written) kind_ = Kind::kDecimal;
+    type_name_ = is_written ? "a decimal" : "a decimal of scale " + std::to_string(scale_);
   } else if (format == "+l" || format == "+L") {
     kind_ = Kind::kList;
     width_ = format == "+l" ? 4 : 8;
   } else if (format.starts_with("+w:")) {
-    kind_ = Kind::kList;
     list_size_ = NumberAfter(format, ':');
+    if (list_size_ >= 0) kind_ = Kind::kList;
   } else if (format == "+s") {
     type_name_ = "a struct";
   }
@@ -273,7 +277,7 @@ std::string_view FrameColumn::DecimalAt(int64_t at, std::string* scratch) const 
   std::memcpy(&size, static_cast<const char*>(values_) + at * static_cast<int64_t>(sizeof(size)), sizeof(size));
   const bool is_negative = (size >> 127) != 0;
   if (is_negative) size = -size;
-  char digits[64];
+  char digits[kMostScale + 1];
   int count = 0;
   for (; size != 0 || count <= scale_; size /= 10)
     digits[count++] = static_cast<char>('0' + static_cast<int>(size % 10));
@@ -291,8 +295,8 @@ void FrameColumn::List(int64_t row, int64_t* begin, int64_t* end) const {
   const int64_t at = offset_ + row;
   *begin = *end = 0;
   if (IsNull(at)) return;
-  *begin = list_size_ > 0 ? at * list_size_ : OffsetAt(at);
-  *end = list_size_ > 0 ? *begin + list_size_ : OffsetAt(at + 1);
+  *begin = list_size_ >= 0 ? at * list_size_ : OffsetAt(at);
+  *end = list_size_ >= 0 ? *begin + list_size_ : OffsetAt(at + 1);
 }
 
 }  // namespace millrace

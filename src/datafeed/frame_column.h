@@ -71,7 +71,7 @@ class FrameColumn {
   int width_ = 0;           ///< bytes of a number, or of an offset
   int scale_ = 0;           ///< of decimals: digits behind the point
   int64_t per_second_ = 1;  ///< of times
-  int64_t list_size_ = 0;   ///< of lists of one length; 0: there are offsets
+  int64_t list_size_ = -1;  ///< of lists of one length; -1: there are offsets
   int64_t offset_ = 0;
   int64_t end_ = 0;  ///< offset and length
   const uint8_t* validity_ = nullptr;

@@ -273,9 +273,9 @@ PyFrame FrameOfStream(const py::capsule& capsule, const std::string& name) {
   auto* const given = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
   if (given == nullptr) throw py::error_already_set();
   ArrowOwner<ArrowArrayStream> stream(given);
-  PyFrame taken;
-  WithoutGil([&] { taken.frame = ValueOrThrow(DataFrame::Take(std::move(stream), name)); });
-  return taken;
+  // Code of Python that the stream may run is not interrupted itself: Ctrl-C is the caller's.
+  return {RunInterruptibly<std::shared_ptr<const DataFrame>>(
+      [&](const std::stop_token& stop) { return DataFrame::Take(std::move(stream), name, stop); })};
 }
 
 }  // namespace

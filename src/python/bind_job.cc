@@ -30,8 +30,8 @@ namespace py = pybind11;
 namespace millrace {
 namespace {
 
-/// A TrainerDesc from a file or a text, read and compiled when it is made, and anew for each further run. One thread at
-/// a time. Ranks make and run it together.
+/// A TrainerDesc from a file or a text, read and compiled when it is made, and anew for each further run. One call at a
+/// time uses its session; others are refused meanwhile. Ranks make and run it together.
 class PyJob {
  public:
   PyJob(std::string file, std::optional<std::string> text, std::vector<std::string> overrides, std::string output_dir)
@@ -47,6 +47,7 @@ class PyJob {
   /// Run over rows in memory: of the frame "data", and for evaluations of "eval_data", which may be null.
   py::dict Fit(const PyFrame& data, const PyFrame* eval_data, const std::string& resume, bool is_quiet,
                const py::list& callbacks) {
+    const Running running(this, "Job.fit");
     if (ranks_ != nullptr) {
       throw StatusError(InvalidConfig(
           "Job.fit: not supported yet: several processes, each with rows in memory; write files, and Job.run"));
@@ -64,6 +65,7 @@ class PyJob {
   }
 
   py::dict Run(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
+    const Running running(this, "Job.run");
     // Files may have come or changed since the last run; a run that goes on has the statistics of the one before it.
     const bool goes_on = resume != "never" && job().desc().data_desc().has_feature_states();
     if (has_run_ || goes_on || !frames_.empty()) {
@@ -80,6 +82,7 @@ class PyJob {
 
   /// Writes the model as it stands, of a run that ended, or was ended.
   void SaveModel(const std::string& folder) {
+    const Running running(this, "Job.save_model");
     if (!has_run_ || summary_.batches == 0) {
       throw StatusError(InvalidConfig("Job.save_model: nothing is trained yet, or the last run failed"));
     }
@@ -90,13 +93,7 @@ class PyJob {
     if (job().model().prediction.empty()) {
       throw StatusError(InvalidConfig("Job.save_model: the job's program names no prediction"));
     }
-    RunState state;
-    state.step = summary_.batches;
-    state.examples = summary_.examples;
-    RunInterruptibly([&](const std::stop_token& stop) {
-      ThrowUnlessOk(CheckReplaced(folder, {"MODEL"}));
-      ThrowUnlessOk(SaveJobModel(*session_, state, TableContent::kWeights, folder, {stop, {}}));
-    });
+    WriteModel(folder);
   }
 
   /// Columns that the job's features take.
@@ -110,7 +107,8 @@ class PyJob {
   }
 
   /// A tensor as an array, a table as (keys, weights).
-  py::object Parameter(const std::string& name) const {
+  py::object Parameter(const std::string& name) {
+    const Running running(this, "Job.parameter");
     const Variable* variable = has_run_ ? session_->root().Find(name) : nullptr;
     if (variable != nullptr && variable->Is<std::unique_ptr<SparseTable>>()) {
       return ToRows(*variable->Get<std::unique_ptr<SparseTable>>());
@@ -128,6 +126,36 @@ class PyJob {
   std::string Ops() const { return PrintOps(job().train().ops()); }
 
  private:
+  /// Keeps others from the session while a call uses it: callbacks and other threads of Python call meanwhile. Made and
+  /// gone under the GIL.
+  class Running {
+   public:
+    Running(PyJob* job, const std::string& call) : job_(job) {
+      if (job->is_running_) {
+        throw StatusError(InvalidConfig(call +
+                                        ": the job is running: call it after the run has ended (a callback ends it by "
+                                        "raising StopTraining), or use another Job"));
+      }
+      job->is_running_ = true;
+    }
+    ~Running() { job_->is_running_ = false; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    PyJob* const job_;
+  };
+
+  void WriteModel(const std::string& folder) {
+    RunState state;
+    state.step = summary_.batches;
+    state.examples = summary_.examples;
+    RunInterruptibly([&](const std::stop_token& stop) {
+      ThrowUnlessOk(CheckReplaced(folder, {"MODEL"}));
+      ThrowUnlessOk(SaveJobModel(*session_, state, TableContent::kWeights, folder, {stop, {}}));
+    });
+  }
+
   /// What Job.run returns. `callbacks` are called with the dict of each pass and evaluation.
   py::dict RunSession(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
     if (ranks_ != nullptr && !callbacks.empty()) {
@@ -166,7 +194,7 @@ class PyJob {
     history.Rethrow();
     const bool keeps_model = job().desc().output().save_inference_model() && !job().model().prediction.empty();
     if (history.has_stopped() && summary_.interrupted && keeps_model && !output_dir().empty()) {
-      SaveModel(output_dir() + "/model");
+      WriteModel(output_dir() + "/model");
     }
     py::dict report = ReportDict(summary_);
     if (history.has_stopped()) report["stopped_early"] = true;
@@ -202,7 +230,8 @@ class PyJob {
       Environment& own = *compiled.environment;
       std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
       if (group != nullptr) MR_TRY(CheckSameJob(*group, loaded.config, folder));
-      const bool lacks_rows = frames_.empty() && loaded.config.files == std::vector<std::string>{kTrainedRows.data()};
+      const bool lacks_rows =
+          frames_.empty() && loaded.config.files == std::vector<std::string>{std::string(kTrainedRows)};
       if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
       if (!lacks_rows) {
         const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
@@ -228,7 +257,7 @@ class PyJob {
 
   /// Lets the class that reads the job's lines read the frames.
   Status TakeFrames(Environment* own, LoadedConfig* config) const {
-    if (frames_.size() == 1 && config->eval_files == std::vector<std::string>{kEvaluatedRows.data()}) {
+    if (frames_.size() == 1 && config->eval_files == std::vector<std::string>{std::string(kEvaluatedRows)}) {
       return InvalidConfig("Job.fit: the job has eval, which names no files: give eval_data");
     }
     MR_ASSIGN(own->feeds, FrameFeeds(own->feeds, config->desc->data_desc(), frames_));
@@ -256,7 +285,8 @@ class PyJob {
   std::shared_ptr<const CompiledJob> job_;
   std::unique_ptr<JobSession> session_;  ///< null: the job's rows are to come
   bool has_run_ = false;
-  RunSummary summary_;  ///< of the last run
+  bool is_running_ = false;  ///< a call uses the session; under the GIL
+  RunSummary summary_;       ///< of the last run
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-/// A frame as Python holds it: millrace._millrace.DataFrame.
+/// A frame as Python holds it: millrace._millrace.Frame.
 struct PyFrame {
   std::shared_ptr<const DataFrame> frame;
 };

@@ -167,6 +167,17 @@ TEST(FrameColumn, TextsOfEveryLayout) {
   EXPECT_EQ(TextsOf(lists), (Strings{"7|8|", "", "9|"}));
 }
 
+TEST(FrameColumn, ListsOfNoValuesHaveNoOffsets) {
+  Column pairs{"+w:2", 2};
+  pairs.WithoutNulls();
+  pairs.inner = std::make_shared<Column>(Numbers<int64_t>("l", {1, 2, 3, 4}));
+  EXPECT_EQ(TextsOf(pairs), (Strings{"1|2|", "3|4|"}));
+  Column nothing{"+w:0", 2};
+  nothing.WithoutNulls();
+  nothing.inner = std::make_shared<Column>(Numbers<int64_t>("l", {}));
+  EXPECT_EQ(TextsOf(nothing), (Strings{"", ""}));
+}
+
 TEST(FrameColumn, TimesAndDecimals) {
   EXPECT_EQ(TextsOf(Numbers<int32_t>("tdD", {0, -1, 19723})), (Strings{"1970-01-01", "1969-12-31", "2024-01-01"}));
   EXPECT_EQ(TextsOf(Numbers<int64_t>("tsm:", {-1, 1704067200000})),
@@ -177,12 +188,29 @@ TEST(FrameColumn, TimesAndDecimals) {
   EXPECT_EQ(TextsOf(decimals), (Strings{"1.50", "-0.05", "0.00"}));
 }
 
+TEST(FrameColumn, DecimalsOfLargeScalesStayWithinTheirRoom) {
+  const auto decimal = [](int scale, std::vector<int64_t> words) {
+    Column column{"d:38," + std::to_string(scale), 1};
+    column.WithoutNulls().With<int64_t>(std::move(words));
+    return column;
+  };
+  EXPECT_EQ(TextsOf(decimal(63, {-7, -1})), (Strings{"-0." + std::string(62, '0') + "7"}));
+  EXPECT_EQ(TextsOf(decimal(-63, {-7, -1})), (Strings{"-7" + std::string(63, '0')}));
+  const std::string most = "170141183460469231731687303715884105728";  // 2^127
+  EXPECT_EQ(TextsOf(decimal(38, {0, INT64_MIN})), (Strings{"-" + most.substr(0, 1) + "." + most.substr(1)}));
+  EXPECT_EQ(TextsOf(decimal(-63, {0, INT64_MIN})), (Strings{"-" + most + std::string(63, '0')}));
+}
+
 TEST(FrameColumn, TypesWithoutTextsAreNamed) {
   for (const auto& [format, name] :
        std::vector<std::pair<std::string, std::string>>{{"+s", "a struct"},
                                                         {"tDs", "\"tDs\" of Arrow"},
                                                         {"w:4", "\"w:4\" of Arrow"},
-                                                        {"d:50,2,256", "\"d:50,2,256\" of Arrow"}}) {
+                                                        {"d:50,2,256", "\"d:50,2,256\" of Arrow"},
+                                                        {"d:5,64", "a decimal of scale 64"},
+                                                        {"d:5,2000", "a decimal of scale 2000"},
+                                                        {"d:5,-64", "a decimal of scale -64"},
+                                                        {"d:5,-2000,128", "a decimal of scale -2000"}}) {
     Column column{.format = format};
     column.Link();
     const FrameColumn read(column.schema, column.array);

@@ -19,6 +19,11 @@ namespace {
 
 constexpr int64_t kRows = 10000;
 
+template <class T>
+void ReleaseNothing(T* given) {
+  given->release = nullptr;
+}
+
 /// A frame of two columns, "n" and "word", in parts of 3,000 rows, that says when it is released.
 struct MadeFrame {
   struct Part {
@@ -156,6 +161,23 @@ TEST(FrameRows, ABadValueIsNamedWithItsRow) {
   EXPECT_FALSE(batch.ok());
   const Result<PassStats> ended = (*dataset)->EndPass();
   EXPECT_EQ(batch.status().message(), "data: row 0: slot \"number\": column \"word\": expected a number, found \"w0\"");
+}
+
+TEST(FrameRows, NullRowsAreFoundWhereTheirCountIsUnknown) {
+  const auto make = [](std::vector<uint8_t> validity, int64_t offset) {
+    const void* buffers[] = {validity.empty() ? nullptr : validity.data()};
+    ArrowSchema schema{"+s", "", nullptr, 0, 0, nullptr, nullptr, ReleaseNothing<ArrowSchema>, nullptr};
+    ArrowArray array{9 - offset, -1, offset, 1, 0, buffers, nullptr, nullptr, ReleaseNothing<ArrowArray>, nullptr};
+    std::vector<ArrowOwner<ArrowArray>> arrays;
+    arrays.emplace_back(&array);
+    return DataFrame::Create(ArrowOwner<ArrowSchema>(&schema), std::move(arrays), "data").status();
+  };
+  EXPECT_TRUE(make({}, 0).ok());
+  EXPECT_TRUE(make({0xFF, 0x01}, 0).ok());
+  EXPECT_TRUE(make({0xFE, 0x01}, 1).ok());
+  for (const Status& status : {make({0xFE, 0x01}, 0), make({0xFF, 0x00}, 3)}) {
+    EXPECT_EQ(status.message(), "data: whole rows are null; leave them out");
+  }
 }
 
 TEST(FrameRows, ChecksumsTellRowsApart) {

@@ -7,6 +7,8 @@ import os
 import re
 import signal
 import tempfile
+import threading
+import time
 import unittest
 
 import support
@@ -189,6 +191,16 @@ class FramesTest(unittest.TestCase):
             np.testing.assert_array_equal(model.predict({**columns, "age": absent}), expected)
         np.testing.assert_array_equal(model.predict({**columns, "age": np.full(6, nan, dtype=np.float32)}), expected)
 
+    def test_times_that_are_masked_are_missing(self):
+        self.job(output_dir="out").fit(rows_of(300), verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        few = {name: values[:3] for name, values in rows_of(300).items()}
+        times = np.array(["2024-01-01T05", "2024-01-01T06", "NaT"], dtype="datetime64[s]")
+        expected = model.predict({**few, "time": [datetime.datetime(2024, 1, 1, 5), None, None]})
+        masked = np.ma.masked_array(times, mask=[False, True, False])
+        np.testing.assert_array_equal(model.predict({**few, "time": masked}), expected)
+        self.assertNotEqual(model.predict({**few, "time": times})[1], expected[1])
+
     def test_nan_is_a_number_where_a_library_has_null(self):
         self.job(output_dir="out").fit(rows_of(300), verbose=False)
         model = millrace.Predictor(self.folder + "/out/model")
@@ -320,6 +332,23 @@ class FramesTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.NotFoundError, "no such file"):
             self.job().fit(self.folder + "/days/3.parquet")
 
+    def test_ctrl_c_while_a_frame_is_taken_is_no_mistake_of_its_rows(self):
+        pyarrow = support.package(self, "pyarrow")
+        table = pyarrow.table(rows_of(50))
+        parts = []
+
+        def batches():
+            while len(parts) < 3000:  # else half a minute
+                parts.append(1)
+                if len(parts) == 3:
+                    signal.raise_signal(signal.SIGINT)
+                time.sleep(0.01)
+                yield from table.to_batches()
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.job().fit(pyarrow.RecordBatchReader.from_batches(table.schema, batches()), verbose=False)
+        self.assertLess(len(parts), 3000)
+
     def test_columns_that_nothing_takes_may_hold_anything(self):
         columns = rows_of(50)
         self.job(output_dir="out").fit({**columns, "more": [{}] * 50}, verbose=False)
@@ -353,6 +382,39 @@ class FramesTest(unittest.TestCase):
             self.job(text).fit(columns, eval_data=other, verbose=False, callbacks=[lambda entry: 1 / 0])
         with self.assertRaisesRegex(millrace.ConfigError, "callbacks: functions of a dict, not 7"):
             self.job().fit(columns, callbacks=[7])
+        for callbacks in (7, None):
+            with self.assertRaisesRegex(millrace.ConfigError, "callbacks: a function of a dict, or a list of these, not %r" % callbacks):
+                self.job().fit(columns, callbacks=callbacks)
+
+    def test_a_job_that_runs_is_not_run_again_by_a_callback_or_another_thread(self):
+        columns = rows_of(100)
+        job = self.job(JOB + "epochs: 3", output_dir="out")
+        calls = [lambda: job.fit(columns, verbose=False), lambda: job.run(verbose=False), lambda: job.save_model(self.folder + "/model"),
+                 lambda: job.parameter("h.w_0")]
+        said = []
+
+        def refused(call):
+            with self.assertRaisesRegex(millrace.ConfigError, r"Job\.\w+: the job is running: .*StopTraining") as caught:
+                call()
+            said.append(str(caught.exception).split(":")[0])
+
+        def callback(entry):
+            for call in calls:
+                refused(call)
+            thread = threading.Thread(target=refused, args=(calls[0],))
+            thread.start()
+            thread.join()
+
+        report = job.fit(columns, verbose=False, callbacks=callback)
+        self.assertEqual(report.epochs, 3)
+        self.assertEqual(said, ["Job.fit", "Job.run", "Job.save_model", "Job.parameter", "Job.fit"] * 3)
+        self.assertFalse(os.path.exists(self.folder + "/model"))
+        # It may be used again, after a run that failed as well.
+        with self.assertRaises(ZeroDivisionError):
+            job.fit(columns, verbose=False, callbacks=lambda entry: 1 / 0)
+        self.assertEqual(job.fit(columns, verbose=False).epochs, 3)
+        job.save_model(self.folder + "/model")
+        self.assertEqual(job.parameter("h.w_0").shape[1], 8)
 
     def test_a_report_draws_its_metrics(self):
         support.package(self, "matplotlib").use("Agg")
@@ -399,6 +461,11 @@ class FramesTest(unittest.TestCase):
         np.testing.assert_array_equal(job.parameter("h.w_0"), of_file)
         self.assertEqual(job.fit(columns, verbose=False).examples, 300)
         np.testing.assert_array_equal(job.parameter("h.w_0"), of_file)
+
+    def test_a_job_of_files_whose_eval_names_none_is_told_so(self):
+        support.write(os.path.join(self.folder, "train.csv"), csv_of(rows_of(50)))
+        with self.assertRaisesRegex(millrace.ConfigError, r"(?s)^(?!.*frame:).*eval.*filelist"):
+            self.job(JOB + "eval {}", overrides=['filelist="%s/train.csv"' % self.folder]).run(verbose=False)
 
     def test_what_cannot_be_fitted_is_refused(self):
         job = self.job()
