@@ -106,6 +106,18 @@ TEST(Sweep, OneThatFailsDoesNotKeepTheOthers) {
   EXPECT_THAT(again.errors(), HasSubstr("pipe_command=exit_3: started"));
 }
 
+TEST(Sweep, EndsWhereTheParentIgnoresChildren) {
+  const SweptJob job;
+  Process::Options options;
+  options.ignores_children = true;
+  Process sweep("trainer",
+                job.Flags("field { path: 'data_desc.pipe_command' value: ['cat', 'exit 3', 'sed p'] } at_once: 2"),
+                options);
+  EXPECT_EQ(sweep.Wait(), 3);
+  EXPECT_THAT(sweep.errors(), AllOf(HasSubstr("pipe_command=cat: done"), HasSubstr("pipe_command=sed_p: done"),
+                                    HasSubstr("pipe_command=exit_3: failed (exit code 3)")));
+}
+
 TEST(Sweep, SeedsHaveAMean) {
   const SweptJob job;
   Process sweep("trainer", job.Flags("field { path: 'data_desc.batch_size' value: ['16', '64'] } seeds: [5, 6, 7]"));
