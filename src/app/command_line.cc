@@ -310,6 +310,7 @@ CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) 
 }
 
 CommandLine ReadCommandLine(const ProgramInfo& program, int argc, char** argv) {
+  signal(SIGCHLD, SIG_DFL);  // a parent that ignores it hands that on, and then nobody learns how a command ended
   signal(SIGXFSZ, SIG_IGN);  // a file that grew too large is an error of the write, with a message
   HoldStandardStreams();
   program_name = program.name;

@@ -99,7 +99,9 @@ SweepProcesses::Outcome SweepProcesses::Tell(const Running& ended, int exit_code
     std::fprintf(stderr, "%zu of %zu, %s: stopped\n", ended.number + 1, known_, name);
     return Outcome::kStopped;
   }
-  std::fprintf(stderr, "%zu of %zu, %s: failed (exit code %d), see %s: %s\n", ended.number + 1, known_, name, exit_code,
+  const std::string how = exit_code == ChildProgram::kNotKnown ? "nobody knows how it ended, for SIGCHLD is ignored"
+                                                               : "exit code " + std::to_string(exit_code);
+  std::fprintf(stderr, "%zu of %zu, %s: failed (%s), see %s: %s\n", ended.number + 1, known_, name, how.c_str(),
                ended.log.c_str(), LastLine(ended.log).c_str());
   return Outcome::kFailed;
 }

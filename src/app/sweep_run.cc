@@ -18,6 +18,7 @@
 #include "app/command_line.h"
 #include "app/sweep_processes.h"
 #include "core/file.h"
+#include "core/hash.h"
 #include "core/json_writer.h"
 #include "runs/run_comparison.h"
 #include "runs/run_folder.h"
@@ -29,10 +30,13 @@ namespace {
 
 using Outcome = SweepProcesses::Outcome;
 
-/// What a round of a halving decided about a trial.
+/// What a round of a halving decided about a trial, and by what.
 struct RoundResult {
   double value = std::numeric_limits<double>::quiet_NaN();
   bool goes_on = false;
+  std::string metric;
+  int factor = 0;
+  std::string job;  ///< fingerprint of the jobs of the trial
 };
 /// By epochs after which the round ends, then by trial.
 using Rounds = std::map<int, std::map<std::string, RoundResult>>;
@@ -49,17 +53,26 @@ Rounds ReadRounds(const std::string& path) {
     const auto error = parser.parse(text->substr(begin, end - begin)).get(line);
     begin = end + 1;
     int64_t epochs = 0;
+    int64_t factor = 0;
     std::string_view trial;
+    std::string_view metric;
+    std::string_view job;
     RoundResult result;
     if (error != simdjson::SUCCESS || line["epochs"].get_int64().get(epochs) != simdjson::SUCCESS ||
         line["trial"].get_string().get(trial) != simdjson::SUCCESS ||
+        line["metric"].get_string().get(metric) != simdjson::SUCCESS ||
+        line["factor"].get_int64().get(factor) != simdjson::SUCCESS ||
+        line["job"].get_string().get(job) != simdjson::SUCCESS ||
         line["goes_on"].get_bool().get(result.goes_on) != simdjson::SUCCESS) {
       continue;
     }
     if (line["value"].get_double().get(result.value) != simdjson::SUCCESS) {
       result.value = std::numeric_limits<double>::quiet_NaN();
     }
-    rounds[static_cast<int>(epochs)][std::string(trial)] = result;
+    result.metric = metric;
+    result.factor = static_cast<int>(factor);
+    result.job = job;
+    rounds[static_cast<int>(epochs)][std::string(trial)] = std::move(result);
   }
   return rounds;
 }
@@ -70,7 +83,8 @@ Status WriteRounds(const std::string& path, const Rounds& rounds) {
     for (const auto& [trial, result] : trials) {
       JsonWriter line;
       line.BeginObject().Key("epochs").Number(epochs).Key("trial").Text(trial).Key("value").Number(result.value);
-      line.Key("goes_on").Bool(result.goes_on).EndObject();
+      line.Key("goes_on").Bool(result.goes_on).Key("metric").Text(result.metric).Key("factor").Number(result.factor);
+      line.Key("job").Text(result.job).EndObject();
       text += line.text() + "\n";
     }
   }
@@ -112,6 +126,15 @@ class SweepRun {
   void RunTrials(const std::vector<size_t>& trials, int epochs, bool is_first);
   /// The trials that go on, after the round that ends after `epochs`.
   Result<std::vector<size_t>> Choose(const std::vector<size_t>& trials, int epochs);
+  /// Whether an earlier run of the sweep has chosen among the same trials, of the same jobs, by the same rule.
+  bool IsDecided(const std::vector<size_t>& trials, int epochs) const;
+  /// The trials that went on, by that choice.
+  std::vector<size_t> ChosenBefore(const std::vector<size_t>& trials, int epochs);
+  /// A result without a value, of the trial as it is to run now.
+  RoundResult PlannedResult(size_t trial, int epochs) const;
+  /// Says which trial of the last round is the best. One that a halving has thrown out may look better after few
+  /// epochs.
+  void TellBest(const std::vector<RunRecord>& runs, const RunTable& table) const;
   /// Mean over the seeds of a trial; NaN when one of them has none.
   double ScoreOfTrial(size_t trial) const;
   std::string RoundsPath() const { return plan_.output_dir + "/rounds.jsonl"; }
@@ -123,6 +146,7 @@ class SweepRun {
   std::map<size_t, std::vector<const SweepJob*>> jobs_;  ///< by trial
   std::map<const SweepJob*, Outcome> outcomes_;
   Rounds rounds_;
+  std::vector<size_t> last_trials_;  ///< of the round that ran last
 };
 
 void SweepRun::RunTrials(const std::vector<size_t>& trials, int epochs, bool is_first) {
@@ -154,7 +178,8 @@ Result<std::vector<size_t>> SweepRun::Choose(const std::vector<size_t>& trials, 
   results.clear();
   for (const size_t trial : trials) {
     const double value = ScoreOfTrial(trial);
-    results[plan_.sweep.trials[trial].name].value = value;
+    RoundResult& result = results[plan_.sweep.trials[trial].name] = PlannedResult(trial, epochs);
+    result.value = value;
     if (!std::isnan(value)) ranking.emplace_back(-ScoreOf(plan_.better, value), trial);
   }
   std::stable_sort(ranking.begin(), ranking.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -169,10 +194,60 @@ Result<std::vector<size_t>> SweepRun::Choose(const std::vector<size_t>& trials, 
   return chosen;
 }
 
+RoundResult SweepRun::PlannedResult(size_t trial, int epochs) const {
+  RoundResult result;
+  result.metric = plan_.metric;
+  result.factor = plan_.sweep.desc->halving().factor();
+  XxHash64Stream hash;
+  for (const SweepJob* job : jobs_.at(trial)) {
+    TrainerDesc desc = job->desc;
+    // A round is the same however many follow it.
+    desc.set_epochs(epochs);
+    const std::string bytes = desc.SerializePartialAsString();
+    hash.Add(std::to_string(bytes.size()) + " " + bytes);
+  }
+  result.job = std::to_string(hash.Hash());
+  return result;
+}
+
+bool SweepRun::IsDecided(const std::vector<size_t>& trials, int epochs) const {
+  const auto known = rounds_.find(epochs);
+  if (known == rounds_.end() || known->second.size() != trials.size()) return false;
+  return std::all_of(trials.begin(), trials.end(), [&](size_t trial) {
+    const auto result = known->second.find(plan_.sweep.trials[trial].name);
+    if (result == known->second.end()) return false;
+    const RoundResult planned = PlannedResult(trial, epochs);
+    return result->second.metric == planned.metric && result->second.factor == planned.factor &&
+           result->second.job == planned.job;
+  });
+}
+
+std::vector<size_t> SweepRun::ChosenBefore(const std::vector<size_t>& trials, int epochs) {
+  std::vector<size_t> chosen;
+  for (const size_t trial : trials) {
+    const RoundResult& result = rounds_.at(epochs).at(plan_.sweep.trials[trial].name);
+    if (result.goes_on) chosen.push_back(trial);
+    for (const SweepJob* job : jobs_.at(trial)) {
+      SweepJob of_round = *job;
+      of_round.desc.set_epochs(epochs);
+      if (std::isnan(result.value)) {
+        outcomes_[job] = Outcome::kFailed;
+      } else if (HasFinished(processes_.FolderOf(*job), of_round)) {
+        outcomes_[job] = Outcome::kFinishedBefore;
+      } else {
+        // Its folder was removed or has another run by now: it is no part of what this sweep can show.
+        outcomes_.erase(job);
+      }
+    }
+  }
+  return chosen;
+}
+
 Status SweepRun::Run() {
   std::vector<size_t> trials;
   for (const auto& [trial, jobs] : jobs_) trials.push_back(trial);
   if (plan_.rounds.empty()) {
+    last_trials_ = trials;
     RunTrials(trials, 0, true);
     return Status::Ok();
   }
@@ -181,22 +256,11 @@ Status SweepRun::Run() {
     const int epochs = plan_.rounds[round];
     std::fprintf(stderr, "round %zu of %zu: %zu trial%s, up to %d epochs\n", round + 1, plan_.rounds.size(),
                  trials.size(), trials.size() == 1 ? "" : "s", epochs);
-    const auto known = rounds_.find(epochs);
+    last_trials_ = trials;
     const bool is_last = round + 1 == plan_.rounds.size();
-    const bool is_decided =
-        !is_last && known != rounds_.end() && std::all_of(trials.begin(), trials.end(), [&](size_t trial) {
-          return known->second.contains(plan_.sweep.trials[trial].name);
-        });
-    if (is_decided) {
+    if (!is_last && IsDecided(trials, epochs)) {
       std::fputs("  decided before\n", stderr);
-      std::vector<size_t> chosen;
-      for (const size_t trial : trials) {
-        const RoundResult& result = known->second.at(plan_.sweep.trials[trial].name);
-        if (result.goes_on) chosen.push_back(trial);
-        const Outcome outcome = std::isnan(result.value) ? Outcome::kFailed : Outcome::kFinishedBefore;
-        for (const SweepJob* job : jobs_.at(trial)) outcomes_[job] = outcome;
-      }
-      trials = std::move(chosen);
+      trials = ChosenBefore(trials, epochs);
       continue;
     }
     RunTrials(trials, epochs, round == 0);
@@ -204,6 +268,19 @@ Status SweepRun::Run() {
     MR_ASSIGN(trials, Choose(trials, epochs));
   }
   return Status::Ok();
+}
+
+void SweepRun::TellBest(const std::vector<RunRecord>& runs, const RunTable& table) const {
+  for (const RunRow& row : table.rows) {
+    const std::string& name = runs[row.runs[0]].name;
+    const auto best =
+        std::find_if(plan_.jobs.begin(), plan_.jobs.end(), [&](const SweepJob& job) { return job.name == name; });
+    if (std::find(last_trials_.begin(), last_trials_.end(), best->trial) == last_trials_.end()) continue;
+    std::string flags;
+    for (const std::string& field : plan_.sweep.trials[best->trial].overrides) flags += " --set '" + field + "'";
+    std::fprintf(stderr, "best by %s:%s\n", plan_.metric.c_str(), flags.c_str());
+    return;
+  }
 }
 
 Status SweepRun::Report() const {
@@ -232,14 +309,7 @@ Status SweepRun::Report() const {
   std::fputs(RunTableText(table).c_str(), stdout);
   const std::string page = plan_.output_dir + "/runs.html";
   MR_TRY(WriteFileAtomically(page, RunsPage(runs, table)));
-  if (is_measured && runs.size() > 1) {
-    const std::string& name = runs[table.rows[0].runs[0]].name;
-    const auto best =
-        std::find_if(plan_.jobs.begin(), plan_.jobs.end(), [&](const SweepJob& job) { return job.name == name; });
-    std::string flags;
-    for (const std::string& field : plan_.sweep.trials[best->trial].overrides) flags += " --set '" + field + "'";
-    std::fprintf(stderr, "best by %s:%s\n", plan_.metric.c_str(), flags.c_str());
-  }
+  if (is_measured && runs.size() > 1) TellBest(runs, table);
   std::fprintf(stderr, "the page of all is %s\n", page.c_str());
   return FlushStandardOutput();
 }
@@ -296,6 +366,19 @@ Result<PlannedSweep> PlanAndWarn(const SweepRequest& request, const std::stop_to
   return plan;
 }
 
+/// What the program ends with: an interruption, else the first failure, after telling of the others. Of a report whose
+/// reader is gone the program says nothing any more, so that it comes first of all.
+Status LastWord(std::vector<Status> statuses) {
+  const auto is_failure = [](const Status& status) { return !status.ok(); };
+  auto last = std::find_if(statuses.begin(), statuses.end(),
+                           [](const Status& status) { return status.code() == StatusCode::kCancelled; });
+  if (last == statuses.end()) last = std::find_if(statuses.begin(), statuses.end(), is_failure);
+  for (auto status = statuses.begin(); status != statuses.end(); ++status) {
+    if (status != last && !status->ok()) PrintFailure("trainer", *status);
+  }
+  return last == statuses.end() ? Status::Ok() : std::move(*last);
+}
+
 }  // namespace
 
 Status RunSweep(const SweepRequest& request, const std::stop_token& stop) {
@@ -307,9 +390,9 @@ Status RunSweep(const SweepRequest& request, const std::stop_token& stop) {
     std::filesystem::remove(plan.output_dir + "/rounds.jsonl", ignored);
   }
   SweepRun run(request, plan, processes.get(), stop);
-  MR_TRY(run.Run());
-  MR_TRY(run.Report());
-  return run.End();
+  Status ran = run.Run();
+  Status reported = run.Report();
+  return LastWord({std::move(reported), std::move(ran), run.End()});
 }
 
 Status ListSweep(const SweepRequest& request, const std::stop_token& stop) {

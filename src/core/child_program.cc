@@ -22,14 +22,22 @@ ChildProgram::ChildProgram(ChildProgram&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)), guard_(other.guard_), exit_code_(other.exit_code_) {}
 
 ChildProgram::~ChildProgram() {
-  if (pid_ > 0) Reap();
+  if (pid_ > 0 && !ExitCode().has_value()) Reap();
 }
 
 std::optional<int> ChildProgram::ExitCode() {
   if (pid_ < 0) return exit_code_;
   siginfo_t info{};
   // It stays a zombie until its group was killed, so that its number cannot be given anew.
-  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return {};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    if (errno == EINTR) continue;
+    // Somebody else has waited for it, and its number may be another process's by now.
+    guard_->Withdraw(pid_);
+    pid_ = -1;
+    exit_code_ = kNotKnown;
+    return exit_code_;
+  }
+  if (info.si_pid == 0) return {};
   constexpr int kOfSignal = 128;
   exit_code_ = info.si_code == CLD_EXITED ? info.si_status : kOfSignal + info.si_status;
   Reap();

@@ -23,7 +23,9 @@ class ChildProgram {
   ChildProgram& operator=(ChildProgram&&) = delete;
   ~ChildProgram();
 
-  /// Its exit code, or 128 + the signal that ended it; nullopt while it runs. Does not wait.
+  /// The exit code of one for which somebody else waited first, as the system does where SIGCHLD is ignored.
+  static constexpr int kNotKnown = -1;
+  /// Its exit code, or 128 + the signal that ended it, or kNotKnown; nullopt while it runs. Does not wait.
   std::optional<int> ExitCode();
   /// Sends a signal to the program alone. One that has ended gets none.
   void Signal(int signal) const;

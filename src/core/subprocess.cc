@@ -361,6 +361,9 @@ class Subprocess final : public ByteSource {
       if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
         if (errno == EINTR) continue;
         failure_ = IoErrorFromErrno("cannot wait for the command", errno);
+        // Somebody else has waited for it, and its number may be another process's by now.
+        guard_->Withdraw(pid_);
+        pid_ = -1;
         return failure_;
       }
       if (info.si_pid != 0) break;

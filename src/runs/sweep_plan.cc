@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -42,12 +43,27 @@ bool TryAssignment(const std::string& assignment, size_t path_length, const Trai
   return true;
 }
 
-/// A drawn number as --set takes it, with as many digits as its name shows.
-std::string NumberText(double value, bool is_integer) {
+/// As few digits as give the number back.
+std::string NumberText(double value) {
   char text[64];
-  if (is_integer) return std::to_string(std::llround(value));
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
+/// A drawn number as --set takes it, with as many digits as its name shows: four, behind those that all numbers of the
+/// range begin with. Rounding leads to no number beyond the range.
+std::string DrawnText(double value, const SweepRange& range) {
+  if (range.integer()) return std::to_string(std::llround(value));
+  const double largest = std::max(std::abs(range.from()), std::abs(range.to()));
+  const double shared = std::floor(std::log10(largest / (range.to() - range.from())));
   constexpr int kDigits = 4;
-  char* const end = std::to_chars(text, text + sizeof(text), value, std::chars_format::general, kDigits).ptr;
+  constexpr double kMostShared = std::numeric_limits<double>::max_digits10 - kDigits;
+  const int digits = kDigits + static_cast<int>(std::clamp(shared, 0.0, kMostShared));
+  char text[64];
+  char* const end = std::to_chars(text, text + sizeof(text), value, std::chars_format::general, digits).ptr;
+  double rounded = value;
+  std::from_chars(text, end, rounded);
+  if (rounded < range.from()) return NumberText(range.from());
+  if (rounded > range.to()) return NumberText(range.to());
   return {text, end};
 }
 
@@ -57,12 +73,12 @@ std::string Drawn(const SweepField& field, Rng* rng) {
   const SweepRange& range = field.range();
   if (range.integer() && range.scale() == SweepRange::LINEAR) {
     const auto count = static_cast<uint64_t>(range.to() - range.from()) + 1;
-    return NumberText(range.from() + static_cast<double>(rng->Below(count)), true);
+    return DrawnText(range.from() + static_cast<double>(rng->Below(count)), range);
   }
   const double share = rng->Uniform();
   const double value = range.scale() == SweepRange::LOG ? range.from() * std::pow(range.to() / range.from(), share)
                                                         : range.from() + share * (range.to() - range.from());
-  return NumberText(std::clamp(value, range.from(), range.to()), range.integer());
+  return DrawnText(std::clamp(value, range.from(), range.to()), range);
 }
 
 void CheckRange(const SweepRange& range, const std::string& path, Checker* check) {
@@ -72,11 +88,11 @@ void CheckRange(const SweepRange& range, const std::string& path, Checker* check
   constexpr double kMost = 1e15;  // whole numbers beyond have neighbours that are no doubles
   if (!(range.from() < range.to()) || !(std::abs(range.from()) <= kMost) || !(std::abs(range.to()) <= kMost)) {
     check->Error(path + ".to", "a range goes from a number up to a larger one, neither beyond 1e15, not from " +
-                                   NumberText(range.from(), false) + " to " + NumberText(range.to(), false));
+                                   NumberText(range.from()) + " to " + NumberText(range.to()));
     return;
   }
   if (range.scale() == SweepRange::LOG && range.from() <= 0) {
-    check->Error(path + ".from", "a LOG range is of numbers above 0, not " + NumberText(range.from(), false));
+    check->Error(path + ".from", "a LOG range is of numbers above 0, not " + NumberText(range.from()));
   }
   const bool is_whole = std::floor(range.from()) == range.from() && std::floor(range.to()) == range.to();
   if (range.integer() && !is_whole) check->Error(path + ".from", "a range of whole numbers begins and ends with one");

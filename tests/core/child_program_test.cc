@@ -61,6 +61,16 @@ TEST_F(ChildProgramTest, GoesWithTheObject) {
   EXPECT_NE(kill(group, 0), 0);
 }
 
+TEST_F(ChildProgramTest, OneThatNobodyCanWaitForDoesNotRunForEver) {
+  auto* const handler = std::signal(SIGCHLD, SIG_IGN);
+  ChildProgram program = Start("exit 7");
+  EXPECT_EQ(Await(program), ChildProgram::kNotKnown);
+  EXPECT_EQ(program.ExitCode(), ChildProgram::kNotKnown);
+  program.Signal(SIGTERM);  // its number may be another's
+  { const ChildProgram running = Start("exec sleep 1000"); }
+  std::signal(SIGCHLD, handler);
+}
+
 TEST_F(ChildProgramTest, OneThatIsNotThereIsTold) {
   EXPECT_EQ(ChildProgram::Start({"no-such-program"}, folder_.path() + "/log", *guard_).status().code(),
             StatusCode::kNotFound);

@@ -52,6 +52,7 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
       close(2);
     }
     if (options.ignores_hangup) signal(SIGHUP, SIG_IGN);
+    if (options.ignores_children) signal(SIGCHLD, SIG_IGN);
     if (options.file_size_limit > 0) {
       const rlimit limit{options.file_size_limit, options.file_size_limit};
       setrlimit(RLIMIT_FSIZE, &limit);

@@ -18,6 +18,8 @@ class Process {
     bool no_output = false;
     /// It starts with SIGHUP ignored, as nohup starts programs.
     bool ignores_hangup = false;
+    /// It starts with SIGCHLD ignored, as careless parents start programs.
+    bool ignores_children = false;
     /// So many ranks, started by mpirun, which is the process then; 0: the program itself.
     int ranks = 0;
     /// Folder of an Open MPI 5, whose mpirun starts the ranks and lets them go on without lost ones; empty: the mpirun

@@ -106,6 +106,18 @@ TEST(Sweep, OneThatFailsDoesNotKeepTheOthers) {
   EXPECT_THAT(again.errors(), HasSubstr("pipe_command=exit_3: started"));
 }
 
+TEST(Sweep, EndsWhereTheParentIgnoresChildren) {
+  const SweptJob job;
+  Process::Options options;
+  options.ignores_children = true;
+  Process sweep("trainer",
+                job.Flags("field { path: 'data_desc.pipe_command' value: ['cat', 'exit 3', 'sed p'] } at_once: 2"),
+                options);
+  EXPECT_EQ(sweep.Wait(), 3);
+  EXPECT_THAT(sweep.errors(), AllOf(HasSubstr("pipe_command=cat: done"), HasSubstr("pipe_command=sed_p: done"),
+                                    HasSubstr("pipe_command=exit_3: failed (exit code 3)")));
+}
+
 TEST(Sweep, SeedsHaveAMean) {
   const SweptJob job;
   Process sweep("trainer", job.Flags("field { path: 'data_desc.batch_size' value: ['16', '64'] } seeds: [5, 6, 7]"));
@@ -180,6 +192,92 @@ TEST(Sweep, HalvingGoesOnWithTheBetterOnes) {
   EXPECT_EQ(again.output(), sweep.output());
   EXPECT_EQ(CountOf(again.errors(), "decided before"), 2U);
   EXPECT_EQ(ReadFile(job.folder() + "/rounds.jsonl").value(), rounds);
+}
+
+TEST(Sweep, AHalvingOfAnotherJobIsDecidedAgain) {
+  const SweptJob job("epochs: 2");
+  const std::string field = "field { path: 'model.optimizer.adam.lr' value: ['0.00001', '0.01'] } ";
+  const std::string halving = field + "halving { first_epochs: 1 factor: 2 } metric: 'logloss'";
+  Process sweep("trainer", job.Flags(halving));
+  EXPECT_EQ(sweep.Wait(), 0) << sweep.errors();
+  const auto decided = [&](const std::string& text, const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--resume=auto"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    Process again("trainer", job.Flags(text, flags));
+    EXPECT_EQ(again.Wait(), 0) << again.errors();
+    return CountOf(again.errors(), "decided before");
+  };
+  EXPECT_EQ(decided(halving, {}), 1U);
+  EXPECT_EQ(decided(halving, {"--set=epochs=3"}), 1U) << "the round is the same, whatever follows it";
+  EXPECT_EQ(decided(field + "halving { first_epochs: 1 factor: 2 } metric: 'auc'", {"--set=epochs=3"}), 0U);
+  EXPECT_EQ(decided(field + "halving { first_epochs: 1 factor: 3 } metric: 'auc'", {"--set=epochs=3"}), 0U);
+  EXPECT_EQ(decided(field + "halving { first_epochs: 1 factor: 3 } metric: 'auc'", {"--set=epochs=3"}), 1U);
+  EXPECT_EQ(decided(field + "halving { first_epochs: 1 factor: 3 } metric: 'auc'",
+                    {"--set=epochs=3", "--set=data_desc.batch_size=17"}),
+            0U);
+}
+
+TEST(Sweep, AHalvingShowsNoRunThatIsNotThereAnyMore) {
+  const SweptJob job("epochs: 2");
+  const std::string halving =
+      "field { path: 'model.optimizer.adam.lr' value: ['0.00001', '0.01'] }"
+      "halving { first_epochs: 1 factor: 2 } metric: 'logloss'";
+  Process sweep("trainer", job.Flags(halving));
+  EXPECT_EQ(sweep.Wait(), 0) << sweep.errors();
+  EXPECT_THAT(sweep.output(), AllOf(HasSubstr("\nlr=0.00001 "), HasSubstr("\nlr=0.01 ")));
+  // Another training took the folder of the one that was thrown out.
+  const bool is_first = CountOf(sweep.errors(), "best by logloss: --set 'model.optimizer.adam.lr=0.01'") == 1;
+  const std::string thrown_out = is_first ? "lr=0.00001" : "lr=0.01";
+  Process other("trainer", {"--trainer_desc=" + job.job(), "--output_dir=" + job.folder() + "/" + thrown_out,
+                            "--set=data_desc.batch_size=64"});
+  EXPECT_EQ(other.Wait(), 0) << other.errors();
+  Process again("trainer", job.Flags(halving, {"--resume=auto"}));
+  EXPECT_EQ(again.Wait(), 0) << again.errors();
+  EXPECT_THAT(again.errors(), HasSubstr("decided before"));
+  EXPECT_THAT(again.output(), Not(HasSubstr(thrown_out + " ")));
+}
+
+TEST(Sweep, TheBestOfAHalvingWentToItsLastRound) {
+  const SweptJob job("epochs: 2");
+  const std::string halving =
+      "field { path: 'model.optimizer.adam.lr' value: ['0.0001', '0.001'] }"
+      "halving { first_epochs: 1 factor: 2 } metric: 'logloss'";
+  Process sweep("trainer", job.Flags(halving));
+  EXPECT_EQ(sweep.Wait(), 0) << sweep.errors();
+  // What was thrown out looks better than what went on, as it does where more epochs spoil a model.
+  const std::string rounds = ReadFile(job.folder() + "/rounds.jsonl").value();
+  const bool is_first = rounds.find("\"goes_on\":true") < rounds.find('\n');
+  const std::string thrown_out = job.folder() + (is_first ? "/lr=0.001" : "/lr=0.0001") + "/metrics.jsonl";
+  std::string metrics = ReadFile(thrown_out).value();
+  size_t changed = 0;
+  for (size_t at = metrics.find("\"eval_logloss\":"); at != std::string::npos;
+       at = metrics.find("\"eval_logloss\":", at + 1)) {
+    const size_t begin = metrics.find(':', at) + 1;
+    metrics.replace(begin, metrics.find_first_of(",}", begin) - begin, "0.0001");
+    ++changed;
+  }
+  ASSERT_GT(changed, 0U) << metrics;
+  std::ofstream(thrown_out) << metrics;
+  Process again("trainer", job.Flags(halving, {"--resume=auto"}));
+  EXPECT_EQ(again.Wait(), 0) << again.errors();
+  EXPECT_THAT(again.output(), HasSubstr("0.0001"));
+  EXPECT_THAT(again.errors(), HasSubstr(std::string("best by logloss: --set 'model.optimizer.adam.lr=") +
+                                        (is_first ? "0.0001'" : "0.001'")));
+}
+
+TEST(Sweep, FailedTrainingsAreNamedThoughTheTableIsLost) {
+  const std::string commands = "field { path: 'data_desc.pipe_command' value: ['exit 3', 'cat'] }";
+  const SweptJob job;
+  Process unread("trainer", job.Flags(commands));
+  unread.CloseOutput();
+  EXPECT_EQ(unread.Wait(), 128 + SIGPIPE);
+  EXPECT_THAT(unread.errors(), HasSubstr("1 of 2 trainings failed: pipe_command=exit_3."));
+  std::filesystem::remove(job.folder() + "/runs.html");
+  std::filesystem::create_directory(job.folder() + "/runs.html");
+  Process no_page("trainer", job.Flags(commands));
+  EXPECT_EQ(no_page.Wait(), 3);
+  EXPECT_THAT(no_page.errors(),
+              AllOf(HasSubstr("1 of 2 trainings failed: pipe_command=exit_3."), HasSubstr("runs.html")));
 }
 
 /// Waits for trainings that are under way, until both have written a line of metrics.

@@ -74,6 +74,27 @@ TEST(SweepPlan, DrawsComeFromTheirRangesAndAgain) {
   EXPECT_NE(Names(Read(text + " draw_seed: 2").value()), Names(sweep));
 }
 
+TEST(SweepPlan, DrawsOfANarrowRangeDifferAndStayInIt) {
+  const auto drawn = [](const std::string& range) {
+    std::vector<double> values;
+    const Sweep sweep =
+        Read("search: RANDOM draws: 200 field { path: 'model.optimizer.adagrad.lr' range { " + range + " } }").value();
+    for (const SweepTrial& trial : sweep.trials) {
+      values.push_back(std::stod(trial.overrides[0].substr(trial.overrides[0].find('=') + 1)));
+    }
+    return values;
+  };
+  for (const std::string scale : {"", " scale: LOG"}) {
+    const std::vector<double> values = drawn("from: 0.999 to: 0.99999" + scale);
+    EXPECT_GT(values.size(), 190U) << "four digits have 11";
+    EXPECT_THAT(values, testing::Each(AllOf(testing::Ge(0.999), testing::Le(0.99999))));
+  }
+  EXPECT_THAT(drawn("from: 0.123456 to: 0.1234561"),
+              testing::Each(AllOf(testing::Ge(0.123456), testing::Le(0.1234561))));
+  EXPECT_THAT(Message("search: RANDOM field { path: 'seed' range { from: 0.99999 to: 0.999 } }"),
+              HasSubstr("not from 0.99999 to 0.999"));
+}
+
 TEST(SweepPlan, NoCombinationIsDrawnTwice) {
   const Sweep sweep = Read("search: RANDOM draws: 50 field { path: 'epochs' value: ['1', '2', '3'] }").value();
   EXPECT_THAT(Names(sweep), testing::UnorderedElementsAre("epochs=1", "epochs=2", "epochs=3"));
