@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from features import load  # beside this file
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COUNTS = ["I%d" % i for i in range(1, 14)]
 WORDS = ["C%d" % i for i in range(1, 27)]
@@ -27,20 +29,6 @@ FEATURES = """
 NUMBERS = """
   feature { name: "label" id {} is_dense: true }
   feature { name: "numbers" from: [%s] default: "0" log1p {} }""" % ", ".join('"%d"' % i for i in range(1, 40))
-
-JOB = """
-thread_num: 1
-filelist: "%s"
-data_desc { name: "%s" batch_size: 4096 thread_num: 1 %s }
-dataset { class_name: "InMemoryDataset" }
-model {
-  layer { name: "y" fc { in: "numbers" units: 1 act: SIGMOID } }
-  loss { kind: LOG_LOSS in: "y" label: "label" }
-  optimizer { sgd { lr: 0.0001 } }
-}
-output { tensorboard: false save_inference_model: false }
-checkpoint { every_epochs: 0 }
-"""
 
 PEERS = """
 import json, sys, time
@@ -109,15 +97,8 @@ def write_files(args, folder):
 
 
 def millrace(args, folder, name):
-    with open(folder + "/job.prototxt", "w", encoding="utf-8") as file:
-        file.write(JOB % (folder + "/log." + name, name, NUMBERS if name == "libsvm" else FEATURES))
-    done = subprocess.run([args.bin + "/trainer", "--trainer_desc=job.prototxt", "--output_dir=out"], cwd=folder,
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(done.stderr)
-    with open(folder + "/out/run.json", encoding="utf-8") as file:
-        run = json.load(file)
-    return run["examples"] / run["stage_seconds"]["load"]
+    features = NUMBERS if name == "libsvm" else FEATURES
+    return load(args.bin, folder, name, 'name: "%s" %s' % (name, features), folder + "/log." + name)
 
 
 def peer(args, folder, system, name, transform):

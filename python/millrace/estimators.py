@@ -12,7 +12,7 @@ import tempfile
 import numpy as np
 
 from . import _checks, _frames
-from ._settings import flag, quoted
+from ._settings import quoted
 from .errors import ConfigError, Error
 from .job import Job
 from .predictor import Predictor
@@ -220,10 +220,9 @@ class _Estimator:
             if wide:
                 parts.append('layer { name: "score" add { in: ["wide_score", "%s"] } }' % score)
                 score = "score"
-            parts.append('loss { name: "y%d" kind: %s in: "%s" label: "%s"%s }' % (
-                at, loss, score, label, " sample_weight: %s" % quoted(_WEIGHT) if has_weights else "")
-                if len(labels) > 1 else 'loss { kind: %s in: "%s" label: "%s"%s }' % (
-                    loss, score, label, " sample_weight: %s" % quoted(_WEIGHT) if has_weights else ""))
+            parts.append('loss { %skind: %s in: "%s" label: "%s"%s }' % (
+                'name: "y%d" ' % at if len(labels) > 1 else "", loss, score, label,
+                " sample_weight: %s" % quoted(_WEIGHT) if has_weights else ""))
         parts += ["metric { kind: %s }" % one for one in metric]
         parts.append(adagrad)
         watched = metric[0].lower()
@@ -233,10 +232,10 @@ class _Estimator:
                 quoted(("y0/" if len(labels) > 1 else "") + watched), self.patience) if self.patience else "")
         return ("thread_num: %d\nupdate_mode: %s\nseed: %d\nepochs: %d\ncheckpoint { every_epochs: 0 }\noutput { tensorboard: false }\n"
                 "data_desc {\n  name: \"csv\"\n  csv { keep_spaces: true }\n  batch_size: %d\n  %s\n}\n"
-                "dataset { class_name: \"InMemoryDataset\" local_shuffle: %s }\nmodel {\n  %s\n}\n%s" % (
+                "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }\nmodel {\n  %s\n}\n%s" % (
                     threads, "SERIAL" if threads == 1 else "HOGWILD", _checks.whole("seed", self.seed, 0),
                     _checks.whole("epochs", self.epochs, 1), _checks.whole("batch_size", batch_size, 1), "\n  ".join(features),
-                    flag(True), "\n  ".join(parts), evaluation))
+                    "\n  ".join(parts), evaluation))
 
 
 class Classifier(_Estimator):

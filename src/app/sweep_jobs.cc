@@ -28,11 +28,6 @@ ConfigRequest RequestOf(const SweepRequest& request, const SweepTrial* trial, co
   return config;
 }
 
-/// Compiles a job, unless its features are still to learn from the data.
-Result<std::shared_ptr<const CompiledJob>> CompileJob(JobAndEnvironment* job, const std::stop_token& stop) {
-  return CompiledJob::Create(std::move(job->config), job->environment, "", {}, stop);
-}
-
 /// Reads and compiles the job of a trial; `*metrics` becomes what its evaluations measure, by name.
 Result<TrainerDesc> JobOfTrial(const SweepRequest& request, const SweepTrial& trial, const std::stop_token& stop,
                                std::optional<std::vector<std::pair<std::string, MetricBetter>>>* metrics) {
@@ -41,7 +36,7 @@ Result<TrainerDesc> JobOfTrial(const SweepRequest& request, const SweepTrial& tr
   TrainerDesc desc = *job.config.desc;
   // What features learn is known once the files were read: the rest of such a job is compiled when it runs.
   if (NeedsStatistics(desc.data_desc())) return desc;
-  MR_ASSIGN(const auto compiled, CompileJob(&job, stop));
+  MR_ASSIGN(const auto compiled, CompiledJob::Create(std::move(job.config), job.environment, "", {}, stop));
   if (metrics->has_value()) return desc;
   metrics->emplace();
   for (const std::string& name : compiled->metrics().names())

@@ -13,6 +13,7 @@
 #include "core/child_program.h"
 #include "core/file.h"
 #include "core/harmless_text.h"
+#include "core/replace_folder.h"
 #include "core/shortened.h"
 #include "device_worker/device_worker.h"
 
@@ -70,9 +71,8 @@ std::vector<std::string> SweepProcesses::CommandOf(const Training& training) con
 Result<SweepProcesses::Running> SweepProcesses::Start(const Training& training, size_t number) {
   const std::string folder = FolderOf(*training.job);
   const std::string log = folder + "/log.txt";
+  MR_TRY(MakeFolder(folder));
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
   if (!training.resumes) std::filesystem::remove(log, error);
   MR_ASSIGN(ChildProgram program, ChildProgram::Start(CommandOf(training), log, *guard_));
   std::fprintf(stderr, "%zu of %zu, %s: started\n", number + 1, known_, training.job->name.c_str());

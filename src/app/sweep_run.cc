@@ -1,8 +1,6 @@
 #include "app/sweep_run.h"
 
-#include <fcntl.h>
 #include <simdjson.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,6 +22,7 @@
 #include "runs/run_folder.h"
 #include "runs/runs_page.h"
 #include "sweep.pb.h"
+#include "trainer/output_folder.h"
 
 namespace millrace {
 namespace {
@@ -338,20 +337,6 @@ Status SweepRun::End() const {
                                        : "the rounds were decided without them, and --resume=never runs all again"));
 }
 
-/// Makes the output folder and keeps a second sweep out of it.
-Result<FileDescriptor> OpenSweepFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return IoError("cannot make the output folder \"" + folder + "\": " + error.message());
-  FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened.is_open()) return IoErrorFromErrno("cannot open the output folder \"" + folder + "\"", errno);
-  if (::flock(opened.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return InvalidConfig("another run is writing to the output folder \"" + folder +
-                         "\": wait for its end, or name another --output_dir");
-  }
-  return opened;
-}
-
 /// Reads and checks all, and says what is odd of the job.
 Result<PlannedSweep> PlanAndWarn(const SweepRequest& request, const std::stop_token& stop) {
   if (request.resume != "auto" && request.resume != "never") {
@@ -383,7 +368,8 @@ Status LastWord(std::vector<Status> statuses) {
 
 Status RunSweep(const SweepRequest& request, const std::stop_token& stop) {
   MR_ASSIGN(const PlannedSweep plan, PlanAndWarn(request, stop));
-  MR_ASSIGN(const FileDescriptor folder, OpenSweepFolder(plan.output_dir));
+  MR_ASSIGN(const FileDescriptor folder, MakeOutputFolder(plan.output_dir));
+  if (!folder.is_open()) return IoErrorFromErrno("cannot open the output folder \"" + plan.output_dir + "\"", errno);
   MR_ASSIGN(const auto processes, SweepProcesses::Create(request, plan.output_dir, plan.sweep.desc->at_once()));
   if (request.resume == "never") {
     std::error_code ignored;

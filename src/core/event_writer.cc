@@ -8,9 +8,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "core/crc32c.h"
+#include "core/replace_folder.h"
 #include "core/same_file.h"
 
 namespace millrace {
@@ -66,9 +66,7 @@ std::string TfRecord(std::string_view content) {
 }
 
 Result<std::unique_ptr<EventWriter>> EventWriter::Create(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
+  MR_TRY(MakeFolder(folder));
   char host[256] = "localhost";
   gethostname(host, sizeof(host) - 1);
   const auto now = std::chrono::system_clock::now().time_since_epoch();

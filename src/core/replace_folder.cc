@@ -9,6 +9,12 @@
 
 namespace millrace {
 
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? IoError("cannot make the folder \"" + path + "\": " + error.message()) : Status::Ok();
+}
+
 Status ReplaceFolder(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) == 0) return Status::Ok();
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return RemoveFolder(from);
@@ -21,11 +27,10 @@ Status WriteFolder(const std::string& to, const std::function<Status(const std::
   while (place.size() > 1 && place.back() == '/') place.pop_back();
   const std::string beside = place + std::string(kUnfinishedSuffix);
   MR_TRY(RemoveFolder(beside));
-  std::error_code error;
-  std::filesystem::create_directories(beside, error);
-  if (error) return IoError("cannot make the folder \"" + beside + "\": " + error.message());
+  MR_TRY(MakeFolder(beside));
   Status status = write(beside);
   if (status.ok()) status = ReplaceFolder(beside, place);
+  std::error_code error;
   if (!status.ok()) std::filesystem::remove_all(beside, error);
   return status;
 }

@@ -13,6 +13,9 @@ namespace millrace {
 /// a file of his own. A run that was killed leaves it; the next one that writes the file or folder takes it over.
 inline constexpr std::string_view kUnfinishedSuffix = ".millrace-writing";
 
+/// Makes a folder, and those above it; one that is there is no error. kIo.
+Status MakeFolder(const std::string& path);
+
 /// Puts the finished folder `from` under the name `to`, in one step: whoever looks sees the old folder or the new one.
 /// The old one, if any, is removed. Both must be on one file system. kIo.
 Status ReplaceFolder(const std::string& from, const std::string& to);

@@ -93,10 +93,9 @@ class Conversion {
 
  private:
   Status Start() {
-    std::error_code error;
-    fs::create_directories(request_->output_dir, error);
-    if (error) return IoError("cannot make the folder \"" + request_->output_dir + "\": " + error.message());
+    MR_TRY(MakeFolder(request_->output_dir));
     const std::string input = InputKey(*request_);
+    std::error_code error;
     const bool is_there = fs::exists(state_path_, error);
     if (error) return IoError("cannot look at \"" + state_path_ + "\": " + error.message());
     if (is_there) {

@@ -39,7 +39,7 @@ class PauseGate {
   /// Waits until a pause was asked for, or `tick` went by; for who waits for others than these workers.
   void WaitForAsk(std::chrono::milliseconds tick);
   /// Whether a worker has a batch in hand; otherwise all wait for input.
-  bool IsBusy() const { return AnyBusy(); }
+  bool AnyBusy() const;
   /// Lets the workers go on after kPaused.
   void Resume();
 
@@ -47,7 +47,6 @@ class PauseGate {
   struct alignas(64) Flag {
     std::atomic<bool> busy{false};
   };
-  bool AnyBusy() const;
   void NotifyCoordinator();
 
   std::atomic<bool> asked_{false};

@@ -21,7 +21,7 @@ void OwnCounts::Enter(Scope& scope, uint64_t version) {
     const Tensor* theirs = TensorOf(scope, names_[i]);
     if (theirs == nullptr || theirs->empty() || (!tensors_[i].empty() && version == version_)) continue;
     void* values = tensors_[i].ResizeRaw(theirs->dtype(), theirs->dims());
-    std::memset(values, 0, static_cast<size_t>(theirs->numel()) * SizeOf(theirs->dtype()));
+    std::memset(values, 0, BytesOf(*theirs));
   }
   version_ = version;
   Exchange(scope);

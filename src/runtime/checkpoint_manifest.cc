@@ -7,6 +7,7 @@
 
 #include "batch/consumed_ranges.h"
 #include "core/sealed_text.h"
+#include "runtime/variable_store.h"
 
 namespace millrace {
 namespace {
@@ -55,7 +56,7 @@ Status CheckNumbers(const CheckpointManifest& manifest) {
 std::string ManifestText(CheckpointManifest manifest) {
   const auto& variables = manifest.variable();
   const bool is_spread = std::any_of(variables.begin(), variables.end(), [](const StoredVariable& variable) {
-    return variable.changes_size() > 0 || (variable.file_size() > 0 && variable.file(0).starts_with("tensors/"));
+    return variable.changes_size() > 0 || HasTensorFile(variable);
   });
   // Who reads version 1 alone would take what was there before for all, and looks for tensors in one file.
   manifest.set_format_version(is_spread ? kVersionWithChanges : kVersion);

@@ -14,6 +14,7 @@
 #include "core/contained_file.h"
 #include "core/file.h"
 #include "core/on_threads.h"
+#include "core/replace_folder.h"
 #include "model.pb.h"
 #include "program/op_registry.h"
 #include "program/program_files.h"
@@ -28,6 +29,7 @@ namespace {
 using google::protobuf::TextFormat;
 
 constexpr char kTensorFile[] = "parameters";
+constexpr char kTensorFolder[] = "tensors/";
 
 using TablePtr = std::unique_ptr<SparseTable>;
 
@@ -47,7 +49,7 @@ std::string FileName(const std::string& name) {
 }
 
 std::string FileOfTable(const std::string& name) { return "tables/" + FileName(name); }
-std::string FileOfTensor(const std::string& name) { return "tensors/" + FileName(name); }
+std::string FileOfTensor(const std::string& name) { return kTensorFolder + FileName(name); }
 
 std::string TableText(const VarDesc& var) {
   for (const auto& attr : var.attrs()) {
@@ -153,7 +155,7 @@ Status LoadStored(const std::string& folder, const StoredVariable& stored, int t
 
 /// Whether a variable was so large that its changes alone are worth files of their own.
 bool IsLarge(const StoredVariable& stored) {
-  return stored.has_table() ? stored.file_size() > 1 : stored.file_size() == 1 && stored.file(0) != kTensorFile;
+  return stored.has_table() ? stored.file_size() > 1 : HasTensorFile(stored);
 }
 
 /// What an earlier save has of a large variable, if changes may follow it there.
@@ -253,9 +255,7 @@ Result<std::optional<MoreChanges>> LinkEarlier(const StoredVariable& before, con
   MoreChanges more{before, FilesOf(before), ""};
   if (!LinkFiles(more.files, earlier.folder, folder)) return std::optional<MoreChanges>();
   const std::string changes = "changes/" + std::to_string(before.changes_size() + 1);
-  std::error_code error;
-  std::filesystem::create_directories(folder + "/" + changes, error);
-  if (error) return IoError("cannot make the folder \"" + folder + "/" + changes + "\": " + error.message());
+  MR_TRY(MakeFolder(folder + "/" + changes));
   more.path = changes + "/" + FileName(before.name());
   for (const StoredFile& file : earlier.stored.files) {
     if (std::find(more.files.begin(), more.files.end(), file.name()) != more.files.end()) stored->files.push_back(file);
@@ -298,44 +298,50 @@ bool IsOfSameShape(const StoredVariable& a, const StoredVariable& b) {
          std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end());
 }
 
+/// Makes `large` one of which what changed is written, where that may follow what `earlier` has of it.
+Status PlanChanges(const std::string& folder, const EarlierSave& earlier, const BlockSums& sums, LargeTensor* large,
+                   StoredVariables* stored) {
+  StoredVariable& variable = stored->variables[large->variable];
+  const StoredVariable* const before = FindEarlier(variable.name(), &earlier);
+  const auto known = earlier.stored.blocks.find(variable.name());
+  if (before == nullptr || known == earlier.stored.blocks.end() || !IsOfSameShape(*before, variable)) {
+    return Status::Ok();
+  }
+  std::vector<uint64_t> blocks = ChangedBlocks(known->second, sums);
+  if (!AreFew(*before, earlier, BytesOfBlocks(blocks.size()), BytesOf(*large->tensor))) return Status::Ok();
+  MR_ASSIGN(std::optional<MoreChanges> more, LinkEarlier(*before, folder, earlier, stored));
+  if (!more) return Status::Ok();
+  more->variable.add_changes()->add_file(more->path);
+  variable = std::move(more->variable);
+  large->is_whole = false;
+  large->path = std::move(more->path);
+  large->shared = std::move(more->files);
+  large->blocks = std::move(blocks);
+  return Status::Ok();
+}
+
 /// Finds out what is to be written of a large tensor, and where.
 Status PlanLargeTensor(const std::string& folder, const EarlierSave& earlier, int threads, LargeTensor* large,
                        StoredVariables* stored, const LongWork& work) {
   StoredVariable& variable = stored->variables[large->variable];
-  const uint64_t all = BytesOf(*large->tensor);
   if (earlier.full_every > 1) {
     MR_ASSIGN(BlockSums sums, SumBlocks(*large->tensor, threads));
-    const StoredVariable* const before = FindEarlier(variable.name(), &earlier);
-    const auto known = earlier.stored.blocks.find(variable.name());
-    if (before != nullptr && known != earlier.stored.blocks.end() && IsOfSameShape(*before, variable)) {
-      large->blocks = ChangedBlocks(known->second, sums);
-      const uint64_t changes = BytesOfBlocks(large->blocks.size());
-      if (AreFew(*before, earlier, changes, all)) {
-        MR_ASSIGN(std::optional<MoreChanges> more, LinkEarlier(*before, folder, earlier, stored));
-        if (more) {
-          if (work.on_expected) work.on_expected(changes);
-          more->variable.add_changes()->add_file(more->path);
-          *large = {large->variable, large->tensor, more->path, std::move(large->blocks), false, more->files};
-          variable = std::move(more->variable);
-        }
-      }
-    }
+    MR_TRY(PlanChanges(folder, earlier, sums, large, stored));
     stored->blocks[variable.name()] = std::move(sums);
   }
   if (large->is_whole) {
     large->path = FileOfTensor(variable.name());
     variable.add_file(large->path);
-    if (work.on_expected) work.on_expected(all);
   }
+  const uint64_t bytes = large->is_whole ? BytesOf(*large->tensor) : BytesOfBlocks(large->blocks.size());
+  if (work.on_expected) work.on_expected(bytes);
   return Status::Ok();
 }
 
 Status StoreLargeTensors(const std::string& folder, const EarlierSave& earlier, int threads,
                          std::vector<LargeTensor> tensors, StoredVariables* stored, const LongWork& work) {
   if (tensors.empty()) return Status::Ok();
-  std::error_code error;
-  std::filesystem::create_directories(folder + "/tensors", error);
-  if (error) return IoError("cannot make the folder \"" + folder + "/tensors\": " + error.message());
+  MR_TRY(MakeFolder(folder + "/tensors"));
   for (LargeTensor& large : tensors) MR_TRY(PlanLargeTensor(folder, earlier, threads, &large, stored, work));
   std::vector<StoredFile> sums(tensors.size());
   MR_TRY(OnThreads(threads, tensors.size(), "saving tensors", [&](size_t i) {
@@ -380,6 +386,10 @@ Status RestoreLargeTensor(const std::string& folder, const StoredVariable& store
 }
 
 }  // namespace
+
+bool HasTensorFile(const StoredVariable& variable) {
+  return variable.file_size() == 1 && variable.file(0).starts_with(kTensorFolder);
+}
 
 std::vector<std::string> FilesOf(const StoredVariable& variable) {
   std::vector<std::string> files(variable.file().begin(), variable.file().end());
@@ -501,9 +511,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
                                        TableContent content, int threads, const LongWork& work,
                                        const EarlierSave* earlier) {
   StoredVariables result;
-  std::error_code error;
-  std::filesystem::create_directories(folder + "/tables", error);
-  if (error) return IoError("cannot make the folder \"" + folder + "/tables\": " + error.message());
+  MR_TRY(MakeFolder(folder + "/tables"));
   MR_ASSIGN(const auto tensors, ChecksummedFile::Create(folder + "/" + kTensorFile, work));
   std::string bytes;
   HostView host_view;

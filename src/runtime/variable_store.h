@@ -39,6 +39,8 @@ struct EarlierSave {
   bool hurries = false;
 };
 
+/// Whether a variable is a tensor with a file of its own.
+bool HasTensorFile(const StoredVariable& variable);
 /// All files that hold a variable.
 std::vector<std::string> FilesOf(const StoredVariable& variable);
 

@@ -106,9 +106,7 @@ Status PointBestAt(const std::string& folder, const std::string& step_folder) {
 }  // namespace
 
 Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int keep, int threads) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
+  MR_TRY(MakeFolder(folder));
   MR_ASSIGN(const std::vector<std::string> names, NamesIn(folder));
   for (const std::string& name : names) {
     if (name.starts_with(kWriting)) MR_TRY(RemoveFolder(folder + "/" + name));

@@ -1,12 +1,9 @@
 #include "trainer/job_run.h"
 
-#include <fcntl.h>
 #include <google/protobuf/text_format.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -26,6 +23,7 @@
 #include "trainer/feature_importance.h"
 #include "trainer/job_checkpointer.h"
 #include "trainer/model_check.h"
+#include "trainer/output_folder.h"
 #include "trainer/pass_models.h"
 #include "trainer/run_recorder.h"
 #include "trainer/server_tables.h"
@@ -198,27 +196,6 @@ Status ReportImportance(JobSession& session, const std::stop_token& stop, std::F
   const std::string& folder = session.job().output_dir();
   if (folder.empty()) return Status::Ok();
   return WriteFileAtomically(folder + "/feature_importance.json", ImportanceJson(report));
-}
-
-/// Makes the folder, and keeps other runs out of it while what is returned is open; where a file system knows no locks
-/// nobody is kept out.
-Result<FileDescriptor> MakeOutputFolder(const std::string& folder) {
-  std::error_code error;
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, error);
-  if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
-    std::filesystem::path file = folder;
-    while (file.has_relative_path() && !std::filesystem::exists(file, ignored)) file = file.parent_path();
-    return IoError("cannot make the output folder \"" + folder + "\": \"" + file.string() +
-                   "\" is a file; name another --output_dir, or move the file away");
-  }
-  if (error) return IoError("cannot make the output folder \"" + folder + "\": " + error.message());
-  FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.is_open() && ::flock(opened.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return InvalidConfig("another run is writing to the output folder \"" + folder +
-                         "\": wait for its end, or name another --output_dir");
-  }
-  return opened;
 }
 
 Status CheckReplacedFolders(const CompiledJob& job) {

@@ -449,7 +449,7 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
     }
     if (is_stopping_) continue;
     const std::stop_token& asked = asked_to_stop_;
-    if (asked.stop_requested() || run_->IsTimeForCheckpoint(event != PauseGate::Event::kTick || gate.IsBusy())) {
+    if (asked.stop_requested() || run_->IsTimeForCheckpoint(event != PauseGate::Event::kTick || gate.AnyBusy())) {
       ranks_ != nullptr ? ranks_->AskForPause(asked.stop_requested()) : gate.Ask();
     }
     if (asked.stop_requested()) ranks_ == nullptr ? StopWithinBatch() : AbandonDumpThatHangs();

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/delayed_stop.h"
+#include "core/replace_folder.h"
 #include "runtime/persistables.h"
 #include "runtime/variable_store.h"
 #include "serving/inference_model.h"
@@ -79,9 +80,7 @@ Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state)
   if (interval == 0 || !(is_last || (pass + 1) % interval == 0)) return Status::Ok();
   const std::string& name = job_->PassName(pass);
   const std::string models = job_->output_dir() + "/models";
-  std::error_code error;
-  std::filesystem::create_directories(models, error);
-  if (error) return IoError("cannot make the folder \"" + models + "\": " + error.message());
+  MR_TRY(MakeFolder(models));
   const std::string folder = FolderOf(name);
   {
     const LateStop give_up(stop, kMayTakeAtStop);

@@ -12,6 +12,7 @@
 
 #include "core/float_text.h"
 #include "core/json_writer.h"
+#include "core/replace_folder.h"
 #include "trainer/batch_observers.h"
 
 namespace millrace {
@@ -76,9 +77,7 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const CompiledJob& job,
   recorder->output_ = std::move(output);
   const std::string& folder = job.output_dir();
   if (folder.empty()) return recorder;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
+  MR_TRY(MakeFolder(folder));
   recorder->path_ = folder + (job.desc().infer() ? "/infer.jsonl" : "/metrics.jsonl");
   recorder->resumed_step_ = resumed_step;
   if (resumed_step < 0) MR_TRY(recorder->OpenLines(""));
