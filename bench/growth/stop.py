@@ -4,8 +4,8 @@
     bench/growth/stop.py [--bin build/release/bin] [--run slow_job] [--moments 100] [--seed 1] [--signal INT]
 
 A run is a line in RUNS: a program at something that takes long. It is run once undisturbed, or for so many seconds as are
-said there, to know what moments there are; then it is stopped at moments that the seed draws from them. What must hold, or
-the moment is printed and the exit code is 1:
+said there, to know what moments there are; then it is stopped at moments that the seed draws from them; one at which it
+is over already is drawn again. What must hold, or the moment is printed and the exit code is 1:
 
 - the run ends with 130 (one that was over before it heard of the stop: as without it), with no child and no half-written
   file;
@@ -31,7 +31,7 @@ ROOT = growth.ROOT
 MARK = "MILLRACE_STOP_MARK"
 MOST_SECONDS = 1.0
 
-Outcome = collections.namedtuple("Outcome", "moment code ended busy silent left words")
+Outcome = collections.namedtuple("Outcome", "moment was_over code ended busy silent left words")
 
 
 def write(path, text):
@@ -300,7 +300,8 @@ def disturb(command, folder, moment, number):
                 pass
         stopped = time.monotonic()
         before = processor_seconds(process.pid)
-        if moment is not None and process.poll() is None:
+        was_over = process.poll() is not None
+        if moment is not None and not was_over:
             process.send_signal(number)
         busy = 0.0
         while process.poll() is None and time.monotonic() < stopped + 300:
@@ -315,7 +316,7 @@ def disturb(command, folder, moment, number):
     at = [stopped] + [when for when, _ in words.pieces if stopped < when < over] + [over]
     silent = max(after - before for before, after in zip(at, at[1:]))
     said = "".join(piece for when, piece in words.pieces if when > stopped)
-    return Outcome(stopped - started, process.returncode, over - stopped, busy, silent, left, said)
+    return Outcome(stopped - started, was_over, process.returncode, over - stopped, busy, silent, left, said)
 
 
 def broken(outcome, run, own_code):
@@ -341,8 +342,11 @@ def measure(name, options):
         calm = disturb(command, folder, run.seconds or None, options.number)
         span = calm.moment + calm.ended if run.seconds == 0 else run.seconds
         print("%s: %.1f s undisturbed, %d moments, seed %d" % (name, span, options.moments, options.seed), flush=True)
-        for _ in range(options.moments):
+        while len(outcomes) < options.moments:
             outcome = disturb(command, folder, rng.uniform(0.02, span), options.number)
+            if outcome.was_over:  # files are in memory by now: the run is shorter than the first one
+                span = outcome.moment
+                continue
             outcomes.append(outcome)
             problems = broken(outcome, run, calm.code)
             bad += bool(problems)

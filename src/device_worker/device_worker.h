@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -81,6 +82,9 @@ struct RankParts {
   std::atomic<bool>* wants_pause = nullptr;  ///< set by who wants all ranks to pause behind the next step
   std::stop_token stop_reading;              ///< ends the wait for a batch; the run ends then
   SpanLog* spans = nullptr;                  ///< of a trace; null: none
+  /// Asks other ranks for the rows of a batch that this step trains later (FetchesAhead); empty: there is nothing to
+  /// ask.
+  std::function<Status(const SlotBatch&)> fetch;
 };
 
 /// What a worker is made of; all of it outlives the worker.

@@ -37,6 +37,8 @@ class SyncWorker final : public DeviceWorker {
   };
   /// Reads what the step lacks. A stop leaves it unread: `lacks_batches`.
   Status ReadBatches(StepInput* input);
+  /// Asks for the rows that a stream's micro-batch reads, where it has one.
+  Status FetchRows(size_t stream);
   /// Runs the micro-batches of this rank.
   Status RunBatches(int64_t step, const std::stop_token& stop);
   /// The micro-batch of a number, in the step behind `step` batches of all ranks.
@@ -114,8 +116,16 @@ Status SyncWorker::ReadBatches(StepInput* input) {
   return Status::Ok();
 }
 
+Status SyncWorker::FetchRows(size_t stream) {
+  if (!ranks_.fetch || stream >= streams_.size() || streams_[stream].batch == nullptr) return Status::Ok();
+  return ranks_.fetch(*streams_[stream].batch);
+}
+
 Status SyncWorker::RunBatches(int64_t step, const std::stop_token& stop) {
+  MR_TRY(FetchRows(0));
   for (size_t i = 0; i < streams_.size(); ++i) {
+    // No row changes before Finish: those of the next micro-batch can come while this one is run.
+    MR_TRY(FetchRows(i + 1));
     const int number = ranks_.step->first() + static_cast<int>(i);
     if (streams_[i].batch == nullptr) {
       ranks_.step->AddNothing(number);

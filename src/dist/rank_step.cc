@@ -64,6 +64,8 @@ void Scale(std::vector<float>* values, int64_t micro_batches) {
   for (float& value : *values) value *= factor;
 }
 
+Status HalfSum(const std::string& name) { return Internal("a rank sent half of the sum of gradient \"" + name + "\""); }
+
 /// Scales gradients of rows, and not what counts.
 void ScaleRows(const TableShape& shape, float factor, std::vector<float>* rows) {
   const auto dim = static_cast<size_t>(shape.dim);
@@ -131,17 +133,17 @@ Status RankStep::Add(int micro_batch, int examples) {
                              std::string(DTypeName(tensor.dtype())) + "; ranks add up float32");
       }
       gradient.dims = tensor.dims();
-      const float* data = tensor.data<float>();
-      gradient.dense.Append({micro_batch, 1, true, {std::vector<float>(data, data + tensor.numel())}});
+      const FloatView values(std::span(tensor.data<float>(), static_cast<size_t>(tensor.numel())));
+      gradient.dense.Append(micro_batch, 1, values);
       continue;
     }
     const auto& rows = gradient.from->Get<SelectedRows>();
     gradient.height = rows.height;
     if (!rows.rows.empty()) gradient.width = static_cast<uint64_t>(rows.values.numel()) / rows.rows.size();
     const float* values = rows.rows.empty() ? nullptr : rows.values.data<float>();
-    RowValues sum = SumEqualKeys(rows.rows, values, gradient.width);
-    if (gradient.sums_examples()) ScaleRows(gradient.table->shape(), static_cast<float>(examples), &sum.values);
-    gradient.rows.Append({micro_batch, 1, true, std::move(sum)});
+    SumEqualKeys(rows.rows, values, gradient.width, &sum_);
+    if (gradient.sums_examples()) ScaleRows(gradient.table->shape(), static_cast<float>(examples), &sum_.values);
+    gradient.rows.Append(micro_batch, 1, sum_);
   }
   return Status::Ok();
 }
@@ -149,9 +151,9 @@ Status RankStep::Add(int micro_batch, int examples) {
 void RankStep::AddNothing(int micro_batch) {
   for (Gradient& gradient : gradients_) {
     if (gradient.kind == Kind::kDense) {
-      gradient.dense.Append({micro_batch, 1, false, {}});
+      gradient.dense.AppendNothing(micro_batch, 1);
     } else {
-      gradient.rows.Append({micro_batch, 1, false, {}});
+      gradient.rows.AppendNothing(micro_batch, 1);
     }
   }
 }
@@ -173,24 +175,28 @@ Status RankStep::Finish(const Status& ran, int64_t micro_batches, const RunConte
     out.back().Put(ran.ok());
   }
   if (ran.ok()) {
-    for (const Gradient& gradient : gradients_) PutPieces(gradient, &out);
+    for (Gradient& gradient : gradients_) PutPieces(&gradient, &out);
   }
-  Clear();
   MR_TRY(ranks_->communicator().AllToAll(out_, &in_));
   std::vector<WireReader> in(in_.begin(), in_.end());
   bool all_ran = true;
   for (WireReader& from : in) all_ran = from.Get<bool>() && all_ran;
-  if (!all_ran) return ranks_->Agree(ran);
+  if (!all_ran) {
+    Clear();
+    return ranks_->Agree(ran);
+  }
 
-  std::string part;
+  part_.clear();
   for (Gradient& gradient : gradients_) {
     MR_TRY(AddPieces(&gradient, &in));
-    PutPart(&gradient, micro_batches, &part);
+    PutPart(&gradient, micro_batches, &part_);
   }
-  std::fill(out_.begin(), out_.end(), part);
+  for (size_t r = 0; r < out_.size(); ++r) out_[r] = r == rank() ? std::string_view() : std::string_view(part_);
   MR_TRY(ranks_->communicator().AllToAll(out_, &in_));
+  in_[rank()].swap(part_);
   in = std::vector<WireReader>(in_.begin(), in_.end());
   for (Gradient& gradient : gradients_) MR_TRY(TakeParts(&gradient, &in));
+  in_[rank()].swap(part_);
   Clear();
   RunContext context = first;
   context.rows = 1;  // what counts examples has gradients of the sum over them already
@@ -198,85 +204,124 @@ Status RankStep::Finish(const Status& ran, int64_t micro_batches, const RunConte
   return Status::Ok();
 }
 
-void RankStep::PutPieces(const Gradient& gradient, std::vector<WireWriter>* out) const {
+void RankStep::PutPieces(Gradient* gradient, std::vector<WireWriter>* out) {
+  if (gradient->kind != Kind::kDense) return PutRowPieces(gradient, out);
   const int ranks = ranks_->size();
-  if (gradient.kind == Kind::kDense) {
-    for (int r = 0; r < ranks; ++r) {
-      WireWriter& to = (*out)[static_cast<size_t>(r)];
-      to.PutAll(gradient.dims.sizes());
-      to.Put(static_cast<uint32_t>(gradient.dense.pieces().size()));
-      for (const auto& piece : gradient.dense.pieces()) {
-        PutPiece<DenseValues>(piece, &to);
-        const auto [begin, end] = PartOf(piece.values.values.size(), r, ranks);
-        to.PutAll(std::span<const float>(piece.values.values.data() + begin, end - begin));
-      }
-    }
-    return;
-  }
-  for (WireWriter& to : *out) {
-    to.Put(gradient.height);
-    to.Put(gradient.width);
-    to.Put(static_cast<uint32_t>(gradient.rows.pieces().size()));
-  }
-  std::vector<RowValues> of_rank(static_cast<size_t>(ranks));
-  for (const auto& piece : gradient.rows.pieces()) {
-    for (RowValues& rows : of_rank) rows = {};
-    const size_t width = piece.values.width;
-    for (size_t i = 0; i < piece.values.keys.size(); ++i) {
-      const uint64_t key = piece.values.keys[i];
-      RowValues& rows = of_rank[static_cast<size_t>(ranks_->tables().OwnerOf(VirtualShardOf(key)))];
-      rows.keys.push_back(key);
-      const float* row = piece.values.values.data() + i * width;
-      rows.values.insert(rows.values.end(), row, row + width);
-    }
-    for (size_t r = 0; r < of_rank.size(); ++r) {
-      PutPiece<RowValues>(piece, &(*out)[r]);
-      (*out)[r].PutAll(std::span<const uint64_t>(of_rank[r].keys));
-      (*out)[r].PutAll(std::span<const float>(of_rank[r].values));
+  for (int r = 0; r < ranks; ++r) {
+    if (r == ranks_->rank()) continue;
+    WireWriter& to = (*out)[static_cast<size_t>(r)];
+    to.PutAll(gradient->dims.sizes());
+    to.Put(static_cast<uint32_t>(gradient->dense.pieces().size()));
+    for (const auto& piece : gradient->dense.pieces()) {
+      PutPiece<DenseValues>(piece, &to);
+      to.PutAll(PartOf(std::span<const float>(piece.values.values), r, ranks));
     }
   }
 }
 
+void RankStep::PutRowPieces(Gradient* gradient, std::vector<WireWriter>* out) {
+  for (WireWriter& to : *out) {
+    to.Put(gradient->height);
+    to.Put(gradient->width);
+    to.Put(static_cast<uint32_t>(gradient->rows.pieces().size()));
+  }
+  gradient->own_rows.resize(gradient->rows.pieces().size());
+  of_rank_.resize(out->size());
+  for (size_t p = 0; p < gradient->rows.pieces().size(); ++p) {
+    const auto& piece = gradient->rows.pieces()[p];
+    const size_t width = piece.values.width;
+    for (RowValues& rows : of_rank_) {
+      rows.clear();
+      rows.width = width;
+    }
+    for (size_t i = 0; i < piece.values.keys.size(); ++i) {
+      const uint64_t key = piece.values.keys[i];
+      RowValues& rows = of_rank_[static_cast<size_t>(ranks_->tables().OwnerOf(VirtualShardOf(key)))];
+      rows.keys.push_back(key);
+      const float* row = piece.values.values.data() + i * width;
+      rows.values.insert(rows.values.end(), row, row + width);
+    }
+    for (size_t r = 0; r < out->size(); ++r) {
+      if (r == rank()) continue;
+      PutPiece<RowValues>(piece, &(*out)[r]);
+      (*out)[r].PutAll(std::span<const uint64_t>(of_rank_[r].keys));
+      (*out)[r].PutAll(std::span<const float>(of_rank_[r].values));
+    }
+    gradient->own_rows[p].Take(of_rank_[rank()]);
+  }
+}
+
 Status RankStep::AddPieces(Gradient* gradient, std::vector<WireReader>* in) {
-  for (WireReader& from : *in) {
-    if (gradient->kind == Kind::kDense) {
-      std::vector<int64_t> dims;
-      from.GetAll(&dims);
-      const auto pieces = from.Get<uint32_t>();
-      for (uint32_t i = 0; i < pieces && from.ok(); ++i) {
-        auto piece = GetPiece<DenseValues>(&from);
-        from.GetAll(&piece.values.values);
-        if (piece.has_values) gradient->dims = Dims(dims);
-        gradient->dense.Append(std::move(piece));
-      }
-      continue;
-    }
-    const auto height = from.Get<int64_t>();
-    const auto width = from.Get<uint64_t>();
-    if (height > 0) gradient->height = height;
-    if (width > 0) gradient->width = width;
-    const auto pieces = from.Get<uint32_t>();
-    for (uint32_t i = 0; i < pieces && from.ok(); ++i) {
-      auto piece = GetPiece<RowValues>(&from);
-      from.GetAll(&piece.values.keys);
-      from.GetAll(&piece.values.values);
-      piece.values.width = static_cast<size_t>(gradient->width);
-      gradient->rows.Append(std::move(piece));
-    }
+  for (size_t r = 0; r < in->size(); ++r) {
+    r == rank() ? AddOwnPieces(gradient) : AddPiecesOf(gradient, &(*in)[r]);
   }
   const bool is_whole = std::all_of(in->begin(), in->end(), [](const WireReader& from) { return from.ok(); });
   return is_whole ? Status::Ok() : Internal("a rank sent half of gradient \"" + gradient->name + "\"");
 }
 
+void RankStep::AddOwnPieces(Gradient* gradient) {
+  for (const auto& piece : gradient->dense.pieces()) {
+    if (!piece.has_values) {
+      gradient->all_dense.AppendNothing(piece.first, piece.count);
+      continue;
+    }
+    const FloatView part(PartOf(std::span<const float>(piece.values.values), ranks_->rank(), ranks_->size()));
+    gradient->all_dense.Append(piece.first, piece.count, part);
+  }
+  for (size_t p = 0; p < gradient->rows.pieces().size(); ++p) {
+    const auto& piece = gradient->rows.pieces()[p];
+    if (piece.has_values) {
+      gradient->all_rows.Append(piece.first, piece.count, gradient->own_rows[p]);
+    } else {
+      gradient->all_rows.AppendNothing(piece.first, piece.count);
+    }
+  }
+}
+
+void RankStep::AddPiecesOf(Gradient* gradient, WireReader* in) {
+  if (gradient->kind == Kind::kDense) {
+    std::vector<int64_t> dims;
+    in->GetAll(&dims);
+    const auto pieces = in->Get<uint32_t>();
+    for (uint32_t i = 0; i < pieces && in->ok(); ++i) {
+      const auto piece = GetPiece<DenseValues>(in);
+      const FloatView part(in->GetBytesOfAll<float>());
+      if (!piece.has_values) {
+        gradient->all_dense.AppendNothing(piece.first, piece.count);
+        continue;
+      }
+      gradient->dims = Dims(dims);
+      gradient->all_dense.Append(piece.first, piece.count, part);
+    }
+    return;
+  }
+  const auto height = in->Get<int64_t>();
+  const auto width = in->Get<uint64_t>();
+  if (height > 0) gradient->height = height;
+  if (width > 0) gradient->width = width;
+  const auto pieces = in->Get<uint32_t>();
+  for (uint32_t i = 0; i < pieces && in->ok(); ++i) {
+    const auto piece = GetPiece<RowValues>(in);
+    sum_.width = static_cast<size_t>(gradient->width);
+    in->GetAll(&sum_.keys);
+    in->GetAll(&sum_.values);
+    if (piece.has_values) {
+      gradient->all_rows.Append(piece.first, piece.count, sum_);
+    } else {
+      gradient->all_rows.AppendNothing(piece.first, piece.count);
+    }
+  }
+}
+
 void RankStep::PutPart(Gradient* gradient, int64_t micro_batches, std::string* out) {
   WireWriter to(out);
   if (gradient->kind == Kind::kDense) {
-    DenseValues* const total = gradient->dense.Total();
+    DenseValues* const total = gradient->all_dense.Total();
     if (total != nullptr) Scale(&total->values, micro_batches);
     to.PutAll(total == nullptr ? std::span<const float>() : std::span<const float>(total->values));
     return;
   }
-  RowValues* const total = gradient->rows.Total();
+  RowValues* const total = gradient->all_rows.Total();
   if (total != nullptr && !gradient->sums_examples()) Scale(&total->values, micro_batches);
   static const RowValues kNone;
   const RowValues& rows = total == nullptr ? kNone : *total;
@@ -296,48 +341,57 @@ void RankStep::PutPart(Gradient* gradient, int64_t micro_batches, std::string* o
 }
 
 Status RankStep::TakeParts(Gradient* gradient, std::vector<WireReader>* in) {
-  if (gradient->kind == Kind::kTableRows) return Status::Ok();
-  std::vector<float> values;
-  bool is_whole = true;
-  if (gradient->kind == Kind::kDense) {
-    auto* const sum = gradient->sum->GetMutable<Tensor>();
-    float* to = sum->Resize<float>(gradient->dims);
-    const float* const end = to + sum->numel();
-    for (WireReader& from : *in) {
-      from.GetAll(&values);
-      is_whole = is_whole && from.ok() && values.size() <= static_cast<size_t>(end - to);
-      if (is_whole) to = std::copy(values.begin(), values.end(), to);
-    }
-    is_whole = is_whole && to == end;
-  } else {
-    std::vector<uint64_t> keys;
-    std::vector<uint64_t> all_keys;
-    std::vector<float> all_values;
-    for (WireReader& from : *in) {
-      from.GetAll(&keys);
-      from.GetAll(&values);
-      is_whole = is_whole && from.ok() && values.size() == keys.size() * gradient->width;
-      all_keys.insert(all_keys.end(), keys.begin(), keys.end());
-      all_values.insert(all_values.end(), values.begin(), values.end());
-    }
-    if (!is_whole) all_keys.clear();
-    // By key: a clip's sum over all rows has the same order for any number of ranks.
-    RowValues rows = SumEqualKeys(all_keys, all_values.data(), static_cast<size_t>(gradient->width));
-    auto* const sum = gradient->sum->GetMutable<SelectedRows>();
-    sum->StartRows(nullptr);
-    sum->height = gradient->height;
-    sum->merged = true;
-    const Dims dims{static_cast<int64_t>(rows.keys.size()), static_cast<int64_t>(gradient->width)};
-    std::copy(rows.values.begin(), rows.values.end(), sum->values.Resize<float>(dims));
-    sum->rows = std::move(rows.keys);
+  switch (gradient->kind) {
+    case Kind::kDense: return TakeDenseParts(gradient, in);
+    case Kind::kMatrixRows: return TakeMatrixRows(gradient, in);
+    case Kind::kTableRows: break;
   }
-  return is_whole ? Status::Ok() : Internal("a rank sent half of the sum of gradient \"" + gradient->name + "\"");
+  return Status::Ok();
+}
+
+Status RankStep::TakeDenseParts(Gradient* gradient, std::vector<WireReader>* in) {
+  auto* const sum = gradient->sum->GetMutable<Tensor>();
+  float* to = sum->Resize<float>(gradient->dims);
+  const float* const end = to + sum->numel();
+  for (WireReader& from : *in) {
+    const FloatView part(from.GetBytesOfAll<float>());
+    if (!from.ok() || part.size() > static_cast<size_t>(end - to)) break;
+    part.CopyTo(to);
+    to += part.size();
+  }
+  return to == end ? Status::Ok() : HalfSum(gradient->name);
+}
+
+Status RankStep::TakeMatrixRows(Gradient* gradient, std::vector<WireReader>* in) {
+  std::vector<uint64_t> keys;
+  std::vector<float> values;
+  std::vector<uint64_t> all_keys;
+  std::vector<float> all_values;
+  for (WireReader& from : *in) {
+    from.GetAll(&keys);
+    from.GetAll(&values);
+    if (!from.ok() || values.size() != keys.size() * gradient->width) return HalfSum(gradient->name);
+    all_keys.insert(all_keys.end(), keys.begin(), keys.end());
+    all_values.insert(all_values.end(), values.begin(), values.end());
+  }
+  // By key: a clip's sum over all rows has the same order for any number of ranks.
+  SumEqualKeys(all_keys, all_values.data(), static_cast<size_t>(gradient->width), &sum_);
+  auto* const sum = gradient->sum->GetMutable<SelectedRows>();
+  sum->StartRows(nullptr);
+  sum->height = gradient->height;
+  sum->merged = true;
+  const Dims dims{static_cast<int64_t>(sum_.keys.size()), static_cast<int64_t>(gradient->width)};
+  std::copy(sum_.values.begin(), sum_.values.end(), sum->values.Resize<float>(dims));
+  sum->rows = sum_.keys;
+  return Status::Ok();
 }
 
 void RankStep::Clear() {
   for (Gradient& gradient : gradients_) {
     gradient.dense.Clear();
+    gradient.all_dense.Clear();
     gradient.rows.Clear();
+    gradient.all_rows.Clear();
   }
 }
 

@@ -72,8 +72,12 @@ class RankStep {
     Dims dims;           ///< of a dense one
     int64_t height = 0;  ///< of a matrix
     uint64_t width = 0;  ///< of rows
+    // What this rank's micro-batches have, of all parts; and what all ranks' have, of the part that this rank adds up.
     MicroBatchSums<DenseValues> dense;
+    MicroBatchSums<DenseValues> all_dense;
     MicroBatchSums<RowValues> rows;
+    MicroBatchSums<RowValues> all_rows;
+    std::vector<RowValues> own_rows;  ///< of `rows`, piece by piece, those that this rank adds up
 
     /// Of rows with an accessor, whose counts and gradients are those of the sum over examples, not of means.
     bool sums_examples() const { return table != nullptr && table->shape().counts; }
@@ -81,12 +85,20 @@ class RankStep {
 
   RankStep(const PipelineProgram& program, RankGroup& ranks) : program_(&program), ranks_(&ranks) {}
   Status FindGradients(const Frame& frame, const Scope& root);
-  void PutPieces(const Gradient& gradient, std::vector<WireWriter>* out) const;
+  /// Writes for each other rank what it adds up of the gradient.
+  void PutPieces(Gradient* gradient, std::vector<WireWriter>* out);
+  void PutRowPieces(Gradient* gradient, std::vector<WireWriter>* out);
+  /// Adds up this rank's part of what all ranks have.
   Status AddPieces(Gradient* gradient, std::vector<WireReader>* in);
+  void AddOwnPieces(Gradient* gradient);
+  void AddPiecesOf(Gradient* gradient, WireReader* in);
   /// Writes this rank's part of the mean for the others, and keeps rows of a table.
   void PutPart(Gradient* gradient, int64_t micro_batches, std::string* out);
   Status TakeParts(Gradient* gradient, std::vector<WireReader>* in);
+  Status TakeDenseParts(Gradient* gradient, std::vector<WireReader>* in);
+  Status TakeMatrixRows(Gradient* gradient, std::vector<WireReader>* in);
   void Clear();
+  size_t rank() const { return static_cast<size_t>(ranks_->rank()); }
 
   const PipelineProgram* program_;
   RankGroup* ranks_;
@@ -97,6 +109,9 @@ class RankStep {
   std::vector<Gradient> gradients_;
   std::vector<std::string> out_;
   std::vector<std::string> in_;
+  std::string part_;                ///< of the mean, for the others
+  RowValues sum_;                   ///< of a micro-batch
+  std::vector<RowValues> of_rank_;  ///< rows of a piece
   Status updated_;
 };
 

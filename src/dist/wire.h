@@ -86,6 +86,15 @@ class WireReader {
     values->resize(ok_ ? count : 0);
     Take(values->data(), values->size() * sizeof(T));
   }
+  /// What PutAll wrote, as a view of the message.
+  template <class T>
+  std::string_view GetBytesOfAll() {
+    const auto count = Get<uint64_t>();
+    ok_ = ok_ && count <= bytes_.size() / sizeof(T);
+    const std::string_view bytes = bytes_.substr(0, ok_ ? count * sizeof(T) : 0);
+    bytes_.remove_prefix(bytes.size());
+    return bytes;
+  }
   /// What PutFloats wrote.
   void GetFloats(WireFloat as, std::vector<float>* values) {
     const auto count = Get<uint64_t>();

@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "ops/embedding/upcoming_rows.h"
-
 namespace millrace {
 namespace {
 
@@ -117,7 +115,12 @@ Status RankTraining::AddStep(const Frame& frame, Dataset& dataset, WorkerParts* 
   }
   MR_ASSIGN(step_, RankStep::Create(*session_->job().pipeline(), frame, session_->root(),
                                     session_->frame_options(0, false), *ranks_, session_->job().rank_micro_batches()));
-  parts->ranks = {step_.get(), &dataset, &wants_pause_, stop_reading_.get_token(), session_->spans()};
+  parts->ranks = {step_.get(), &dataset, &wants_pause_, stop_reading_.get_token(), session_->spans(), {}};
+  MR_ASSIGN(upcoming_,
+            UpcomingRows::Create(*session_->job().pipeline()->step, session_->job().schema(), session_->root()));
+  if (MayFetch() && !upcoming_->empty()) {
+    parts->ranks.fetch = [this](const SlotBatch& batch) { return upcoming_->Fetch(batch); };
+  }
   return Status::Ok();
 }
 
@@ -177,10 +180,11 @@ Status RankTraining::AfterLastBatch(int worker, const std::stop_token& stop) {
   return shared;
 }
 
+bool RankTraining::MayFetch() const { return ranks_->size() > 1 && !session_->job().desc().infer(); }
+
 bool RankTraining::LooksAhead(int worker) const {
-  // In turns a rank sees all that those before it have made of the rows, and with SSP what it was promised. A fetch
-  // makes rows, which who infers does not.
-  return ranks_->size() > 1 && staleness_ < 0 && !session_->job().desc().infer() && !pace_->takes_turns() &&
+  // In turns a rank sees all that those before it have made of the rows, and with SSP what it was promised.
+  return MayFetch() && staleness_ < 0 && !pace_->takes_turns() &&
          !workers_[static_cast<size_t>(worker)]->upcoming().empty();
 }
 

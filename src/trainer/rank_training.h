@@ -10,6 +10,7 @@
 #include "dist/dense_exchange.h"
 #include "dist/rank_pace.h"
 #include "dist/rank_step.h"
+#include "ops/embedding/upcoming_rows.h"
 #include "trainer/job_session.h"
 #include "trainer/rank_progress.h"
 #include "trainer/training_run.h"
@@ -80,6 +81,8 @@ class RankTraining {
   Status AfterBatch(int worker, int64_t examples);
   /// When its source has no more.
   Status AfterLastBatch(int worker, const std::stop_token& stop);
+  /// Whether rows may be asked for before they are pulled: a fetch makes rows, which who infers does not.
+  bool MayFetch() const;
   /// Whether rows are to be asked for a batch ahead.
   bool LooksAhead(int worker) const;
   /// Asks for the rows of the batch after the one that a worker is about to train.
@@ -95,6 +98,7 @@ class RankTraining {
   const bool in_step_;
   const int64_t staleness_;  ///< batches that a rank may be ahead; -1: any number
   std::unique_ptr<RankStep> step_;
+  std::unique_ptr<UpcomingRows> upcoming_;  ///< of the step, as step_
   std::atomic<bool> wants_pause_{false};
   std::stop_source stop_reading_;
   std::unique_ptr<DenseExchange> dense_;

@@ -8,8 +8,17 @@
 #include <cmath>
 #include <map>
 
+#include "allocation_counter.h"
+
 namespace millrace {
 namespace {
+
+void Append(int first, int count, bool has_values, const DenseValues& values, MicroBatchSums<DenseValues>* sums) {
+  has_values ? sums->Append(first, count, FloatView(values.values)) : sums->AppendNothing(first, count);
+}
+void Append(int first, int count, bool has_values, RowValues rows, MicroBatchSums<RowValues>* sums) {
+  has_values ? sums->Append(first, count, rows) : sums->AppendNothing(first, count);
+}
 
 /// Micro-batches dealt to ranks in a row: what each adds by itself, then whoever has all pieces adds on.
 template <class Values>
@@ -19,9 +28,9 @@ MicroBatchSums<Values> Add(const std::vector<std::pair<bool, Values>>& micro_bat
     MicroBatchSums<Values> of_rank;
     for (size_t m = cuts[r]; m < cuts[r + 1]; ++m) {
       const auto& [has_values, values] = micro_batches[m];
-      of_rank.Append({static_cast<int>(m), 1, has_values, has_values ? values : Values()});
+      Append(static_cast<int>(m), 1, has_values, values, &of_rank);
     }
-    for (const auto& piece : of_rank.pieces()) all.Append(piece);
+    for (const auto& piece : of_rank.pieces()) Append(piece.first, piece.count, piece.has_values, piece.values, &all);
   }
   return all;
 }
@@ -67,7 +76,7 @@ RC_GTEST_PROP(MicroBatchSumsTest, TheSumOfRowsIsTheSameToTheBitHoweverTheyAreDea
       values.push_back(AnyFloat());
       if (has_values) expected[key] += static_cast<double>(values[values.size() - 2]);
     }
-    rows = SumEqualKeys(keys, values.data(), 2);
+    SumEqualKeys(keys, values.data(), 2, &rows);
   }
   auto alone = Add(micro_batches, {0, count});
   auto dealt = Add(micro_batches, *Cuts(count));
@@ -90,14 +99,30 @@ TEST(MicroBatchSumsTest, NeighboursAreAddedFirstThenPairsOfThem) {
   // 1 + 1e8 - 1e8 + 1 in floats: (1 + 1e8) + (-1e8 + 1) = 0, one after the other 1.
   MicroBatchSums<DenseValues> sums;
   int m = 0;
-  for (const float value : {1.0f, 1e8f, -1e8f, 1.0f}) sums.Append({m++, 1, true, {{value}}});
+  for (const float value : {1.0f, 1e8f, -1e8f, 1.0f}) sums.Append(m++, 1, FloatView(std::span(&value, 1)));
   ASSERT_EQ(sums.pieces().size(), 1U);
   EXPECT_EQ(sums.Total()->values[0], 0.0f);
 }
 
+TEST(MicroBatchSumsTest, BuffersOfAStepAreUsedAgainByTheNext) {
+  const std::vector<float> values(1000, 1.0f);
+  MicroBatchSums<DenseValues> sums;
+  const auto add_four = [&] {
+    for (int m = 0; m < 4; ++m) sums.Append(m, 1, FloatView(values));
+    EXPECT_EQ(sums.Total()->values[999], 4.0f);
+    sums.Clear();
+  };
+  add_four();
+  add_four();  // the pieces themselves
+  const AllocationCounter allocations;
+  add_four();
+  EXPECT_EQ(allocations.count(), 0);
+}
+
 TEST(MicroBatchSumsTest, ARankKeepsApartWhatOthersStandBetween) {
   MicroBatchSums<DenseValues> sums;
-  for (int m = 3; m < 9; ++m) sums.Append({m, 1, true, {{1.0f}}});
+  const float one = 1.0f;
+  for (int m = 3; m < 9; ++m) sums.Append(m, 1, FloatView(std::span(&one, 1)));
   // [3], [4, 8), [8]
   ASSERT_EQ(sums.pieces().size(), 3U);
   EXPECT_EQ(sums.pieces()[1].first, 4);

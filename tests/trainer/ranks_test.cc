@@ -481,6 +481,16 @@ TEST_F(RanksTest, RanksTrainOnTheMeanOfMicroBatches) {
   EXPECT_EQ(Model("one"), Model("plain"));
 }
 
+TEST_F(RanksTest, RowsOfAStepAreFetchedWhileTheMicroBatchBeforeIsRun) {
+  for (const std::string fuse : {"true", "false"}) {
+    const std::string job = small_.DeepJob("dist { update: SYNC micro_batches: 4 } fuse: " + fuse);
+    const Ended ended = RunRanks(job, 2, Folder("fuse_" + fuse));
+    ASSERT_TRUE(ended.statuses[0].ok()) << ended.statuses[0].ToString();
+    const auto [fetched, others] = ended.pulls;  // others: of the rows that a step updates, once a step
+    EXPECT_GT(fetched, others) << "fuse: " << fuse;
+  }
+}
+
 // Ranks at their own pace (dist { update: ASYNC | SSP | GEO }).
 
 struct Pace {
