@@ -11,20 +11,24 @@
 
 namespace millrace {
 
+/// Whether who asks has read files of this pass before.
+enum class FileTurn : uint8_t { kFirst, kLater };
+
 /// Hands out the numbers of the files of a list, 0, 1, 2, ..., each once, to whoever reads next.
 ///
-/// Any thread may ask. A number that no file has says that none is left; every later one does so, too.
+/// Any thread may ask. A number that no file has says that none is left for who asks; every later one of his does so,
+/// too.
 class FileQueue {
  public:
   virtual ~FileQueue() = default;
   /// kCancelled at a stop request, where it waits.
-  virtual Result<size_t> Next(const std::stop_token& stop) = 0;
+  virtual Result<size_t> Next(FileTurn turn, const std::stop_token& stop) = 0;
 };
 
 /// Of files that are read in one process: an atomic count, which never fails.
 class LocalFileQueue final : public FileQueue {
  public:
-  Result<size_t> Next(const std::stop_token& /*stop*/) override {
+  Result<size_t> Next(FileTurn /*turn*/, const std::stop_token& /*stop*/) override {
     return next_.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -35,7 +39,9 @@ class LocalFileQueue final : public FileQueue {
 /// Of a process that is to read no file.
 class NoFiles final : public FileQueue {
  public:
-  Result<size_t> Next(const std::stop_token& /*stop*/) override { return std::numeric_limits<size_t>::max(); }
+  Result<size_t> Next(FileTurn /*turn*/, const std::stop_token& /*stop*/) override {
+    return std::numeric_limits<size_t>::max();
+  }
 };
 
 /// Makes the queue of a pass, by its number.

@@ -81,6 +81,7 @@ struct LineBlockQueue::Lane {
   std::unique_ptr<BlockReader> reader;
   std::shared_ptr<const std::string> header;  ///< of the current file
   std::optional<AheadOfLane> ahead;
+  FileTurn turn = FileTurn::kFirst;
   size_t file = 0;
   int tries = 0;
   bool gave_a_block = false;  ///< of the current file
@@ -155,7 +156,7 @@ Result<bool> LineBlockQueue::TakeFile(Lane& lane, const std::stop_token& stop) c
     lane.file = lane.ahead->file;
     return true;
   }
-  MR_ASSIGN(lane.file, file_queue_->Next(stop));
+  MR_ASSIGN(lane.file, file_queue_->Next(std::exchange(lane.turn, FileTurn::kLater), stop));
   return lane.file < files_->size();
 }
 
@@ -194,7 +195,7 @@ Status LineBlockQueue::OpenAhead(Lane& lane, const std::stop_token& stop) const 
   if (lanes_.size() > 1 || lane.stage != InputStage::kPipe || lane.ahead) return Status::Ok();
   // Somebody else may be done before this lane is, and would begin with that file at once.
   if (options_.shared != nullptr) return Status::Ok();
-  MR_ASSIGN(const size_t file, file_queue_->Next(stop));
+  MR_ASSIGN(const size_t file, file_queue_->Next(FileTurn::kLater, stop));
   if (file >= files_->size()) return Status::Ok();
   lane.ahead.emplace();
   lane.ahead->file = file;

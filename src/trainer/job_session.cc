@@ -169,7 +169,7 @@ Status JobSession::JoinRanks() {
                          ", or make micro_batches a multiple of the ranks");
   }
   MR_TRY(SetServers());
-  rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls());
+  rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls(), ranks_->trainers());
   const RankTableOptions options{job_->wire_float(), static_cast<size_t>(job_->workers()), job_->geo_steps()};
   tables_ = RankTableFactory(tables_, ranks_->tables(), options);
   if (root_ == nullptr || ranks_->size() == 1) return Status::Ok();
@@ -235,9 +235,9 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOfDay(std::vector<std::s
   if (!job_->is_dist()) return MakeDatasetOf(std::move(files), feed, settings, {});
   DatasetSettings own = settings;
   if (TakesFiles()) {
-    own.shared_files = [this](int64_t pass) -> std::unique_ptr<FileQueue> {
+    own.shared_files = [this, count = files.size()](int64_t pass) -> std::unique_ptr<FileQueue> {
       if (ranks_->serves()) return std::make_unique<NoFiles>();
-      return rank_files_->OfPass(pass);
+      return rank_files_->OfPass(pass, count);
     };
   }
   StreamShare share = OwnStreams();
@@ -255,8 +255,9 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeEvalDataset(const DatasetSettin
   DatasetSettings own = settings.ForEvaluation();
   if (!job_->is_dist()) return MakeDatasetOf(job_->config().eval_files, std::move(feed), own, {});
   if (TakesFiles()) {
-    own.shared_files = [this, evaluation = int64_t{0}](int64_t /*pass*/) mutable -> std::unique_ptr<FileQueue> {
-      return rank_files_->OfEvaluation(evaluation++);
+    own.shared_files = [this, count = job_->config().eval_files.size(),
+                        evaluation = int64_t{0}](int64_t /*pass*/) mutable -> std::unique_ptr<FileQueue> {
+      return rank_files_->OfEvaluation(evaluation++, count);
     };
   }
   StreamShare share = OwnStreams();

@@ -109,8 +109,8 @@ class SharedFilesTest : public ::testing::Test {
   /// Reads all passes as one rank. Ranks wait for each other at the beginning and the end alone.
   void ReadAsRank(Communicator& communicator, const SharedReading& reading, std::vector<SharedPass>* passes) const {
     RankCalls calls(communicator);
-    RankFileQueue files(calls);
-    const auto dataset = Make(reading.readers, [&](int64_t pass) { return files.OfPass(pass); });
+    RankFileQueue files(calls, communicator.size());
+    const auto dataset = Make(reading.readers, [&](int64_t pass) { return files.OfPass(pass, files_.size()); });
     ASSERT_TRUE(communicator.Barrier().ok());
     for (int64_t p = 0; p < reading.passes; ++p) {
       SharedPass& pass = passes->emplace_back();
@@ -249,13 +249,13 @@ TEST_F(SharedFilesTest, ACommandOfTheNextFileIsNotStartedBeforeItsTurn) {
   LocalFileQueue numbers;
   struct Borrowed final : FileQueue {
     explicit Borrowed(FileQueue& queue) : from(&queue) {}
-    Result<size_t> Next(const std::stop_token& stop) override { return from->Next(stop); }
+    Result<size_t> Next(FileTurn turn, const std::stop_token& stop) override { return from->Next(turn, stop); }
     FileQueue* from;
   };
   const auto dataset = Make(1, [&](int64_t) { return std::make_unique<Borrowed>(numbers); });
   ASSERT_TRUE(dataset->BeginPass({}).ok());
   ASSERT_TRUE(dataset->source(0).Next({}).value() != nullptr);
-  EXPECT_EQ(numbers.Next({}).value(), 1U);
+  EXPECT_EQ(numbers.Next(FileTurn::kLater, {}).value(), 1U);
   ASSERT_TRUE(dataset->EndPass().ok());
 }
 
@@ -263,8 +263,8 @@ TEST_F(SharedFilesTest, ALostRankEndsThePassOfOthers) {
   AddFiles(5);
   LocalCluster cluster(2);
   RankCalls calls(cluster.rank(1));
-  RankFileQueue files(calls);
-  const auto dataset = Make(2, [&](int64_t pass) { return files.OfPass(pass); });
+  RankFileQueue files(calls, 2);
+  const auto dataset = Make(2, [&](int64_t pass) { return files.OfPass(pass, files_.size()); });
   ASSERT_TRUE(dataset->BeginPass({}).ok());
   cluster.Lose(0);
   const Status status = dataset->source(0).Next({}).status();
@@ -277,8 +277,8 @@ TEST_F(SharedFilesTest, APassEndsWhileARankDoesNotAnswer) {
   AddFiles(6);
   LocalCluster cluster(2);
   RankCalls calls(cluster.rank(1));
-  RankFileQueue files(calls);
-  const auto dataset = Make(2, [&](int64_t pass) { return files.OfPass(pass); });
+  RankFileQueue files(calls, 2);
+  const auto dataset = Make(2, [&](int64_t pass) { return files.OfPass(pass, files_.size()); });
   ASSERT_TRUE(dataset->BeginPass({}).ok());
   EXPECT_TRUE(dataset->EndPass().ok());
 }

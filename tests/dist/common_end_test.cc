@@ -24,15 +24,15 @@ constexpr int kThings = 5;
 /// would ever come to the end.
 Status ReadAll(Communicator& communicator, std::vector<size_t>* read) {
   RankGroup group(communicator);
-  RankFileQueue files(group.calls());
+  RankFileQueue files(group.calls(), group.size());
   MR_TRY(communicator.Barrier());
   for (int thing = 0; thing < kThings; ++thing) {
     const bool is_endless = thing % 2 == 1;
     const std::stop_token end = group.evaluation_end().Begin();
-    const std::unique_ptr<FileQueue> queue = files.OfEvaluation(thing);
+    const std::unique_ptr<FileQueue> queue = files.OfEvaluation(thing, is_endless ? SIZE_MAX : kFilesOfAThing);
     size_t count = 0;
     while (!end.stop_requested()) {
-      const Result<size_t> file = queue->Next(end);
+      const Result<size_t> file = queue->Next(FileTurn::kLater, end);
       if (file.status().code() == StatusCode::kCancelled) break;
       MR_TRY(file.status());
       if (!is_endless && *file >= kFilesOfAThing) break;

@@ -24,19 +24,19 @@ using Taken = std::vector<std::vector<size_t>>;
 /// Goes through all passes, and waits for nobody between them.
 void TakeAll(Communicator& communicator, Taken* taken) {
   RankCalls calls(communicator);
-  RankFileQueue files(calls);
+  RankFileQueue files(calls, communicator.size());
   ASSERT_TRUE(communicator.Barrier().ok());
   for (int64_t pass = 0; pass < kPasses; ++pass) {
-    const std::unique_ptr<FileQueue> queue = files.OfPass(pass);
+    const std::unique_ptr<FileQueue> queue = files.OfPass(pass, kFiles);
     std::vector<size_t>& of_pass = taken->emplace_back();
-    for (;;) {
-      const Result<size_t> number = queue->Next({});
+    for (FileTurn turn = FileTurn::kFirst;; turn = FileTurn::kLater) {
+      const Result<size_t> number = queue->Next(turn, {});
       ASSERT_TRUE(number.ok()) << number.status().ToString();
       if (*number >= kFiles) break;
       of_pass.push_back(*number);
     }
     // What has ended stays so.
-    EXPECT_GE(queue->Next({}).value(), kFiles);
+    EXPECT_GE(queue->Next(FileTurn::kLater, {}).value(), kFiles);
   }
   ASSERT_TRUE(communicator.Barrier().ok());
 }
@@ -84,24 +84,71 @@ TEST(RankFileQueueTest, EachFileIsHandedOutOnceWhateverTheNetworkDelays) {
 TEST(RankFileQueueTest, FilesOfAnEvaluationAreCountedBesideThoseOfThePassThatItInterrupts) {
   LocalCluster cluster(1);
   RankCalls calls(cluster.rank(0));
-  RankFileQueue files(calls);
-  const std::unique_ptr<FileQueue> pass = files.OfPass(0);
-  EXPECT_EQ(pass->Next({}).value(), 0U);
+  RankFileQueue files(calls, calls.communicator().size());
+  const std::unique_ptr<FileQueue> pass = files.OfPass(0, SIZE_MAX);
+  EXPECT_EQ(pass->Next(FileTurn::kLater, {}).value(), 0U);
   for (int64_t evaluation = 0; evaluation < 2; ++evaluation) {
-    const std::unique_ptr<FileQueue> measured = files.OfEvaluation(evaluation);
-    EXPECT_EQ(measured->Next({}).value(), 0U);
-    EXPECT_EQ(measured->Next({}).value(), 1U);
+    const std::unique_ptr<FileQueue> measured = files.OfEvaluation(evaluation, kFiles);
+    EXPECT_EQ(measured->Next(FileTurn::kLater, {}).value(), 0U);
+    EXPECT_EQ(measured->Next(FileTurn::kLater, {}).value(), 1U);
   }
-  EXPECT_EQ(pass->Next({}).value(), 1U);
+  EXPECT_EQ(pass->Next(FileTurn::kLater, {}).value(), 1U);
+}
+
+/// What threads of ranks get whose first files they ask for, rank after rank, `threads` at once.
+std::vector<std::vector<size_t>> FirstFiles(int ranks, int trainers, int threads, size_t count) {
+  LocalCluster cluster(ranks);
+  std::vector<std::vector<size_t>> got;
+  std::vector<std::unique_ptr<RankCalls>> calls;
+  std::vector<std::unique_ptr<RankFileQueue>> files;
+  for (int r = 0; r < ranks; ++r) {
+    calls.push_back(std::make_unique<RankCalls>(cluster.rank(r)));
+    files.push_back(std::make_unique<RankFileQueue>(*calls.back(), trainers));
+  }
+  for (int r = 0; r < trainers; ++r) {
+    const std::unique_ptr<FileQueue> queue = files[static_cast<size_t>(r)]->OfPass(0, count);
+    std::vector<size_t>& of_rank = got.emplace_back();
+    for (int thread = 0; thread < threads; ++thread) {
+      const size_t file = queue->Next(FileTurn::kFirst, {}).value();
+      if (file < count) of_rank.push_back(file);
+    }
+  }
+  while (!files.empty()) {
+    files.pop_back();
+    calls.pop_back();
+  }
+  return got;
+}
+
+TEST(RankFileQueueTest, ARankWithManyThreadsLeavesOthersTheirShare) {
+  using Files = std::vector<std::vector<size_t>>;
+  EXPECT_EQ(FirstFiles(4, 4, 2, 4), (Files{{0}, {1}, {2}, {3}}));
+  EXPECT_EQ(FirstFiles(2, 2, 16, 5), (Files{{0, 1, 2}, {3, 4}}));
+  EXPECT_EQ(FirstFiles(3, 3, 2, 2), (Files{{0}, {1}, {}}));
+  EXPECT_EQ(FirstFiles(3, 2, 4, 4), (Files{{0, 1}, {2, 3}}));  // the third rank serves
+  EXPECT_EQ(FirstFiles(2, 2, 2, 9), (Files{{0, 1}, {2, 3}}));
+}
+
+TEST(RankFileQueueTest, AThreadThatIsDoneTakesWhatIsLeftOfTheShareOfOthers) {
+  LocalCluster cluster(2);
+  RankCalls calls(cluster.rank(0));
+  RankFileQueue files(calls, 2);
+  const std::unique_ptr<FileQueue> queue = files.OfPass(0, 4);
+  EXPECT_EQ(queue->Next(FileTurn::kFirst, {}).value(), 0U);
+  EXPECT_EQ(queue->Next(FileTurn::kFirst, {}).value(), 1U);
+  EXPECT_EQ(queue->Next(FileTurn::kFirst, {}).value(), 4U);
+  EXPECT_EQ(queue->Next(FileTurn::kLater, {}).value(), 2U);
+  EXPECT_EQ(queue->Next(FileTurn::kLater, {}).value(), 3U);
+  EXPECT_EQ(queue->Next(FileTurn::kLater, {}).value(), 4U);
 }
 
 TEST(RankFileQueueTest, AStopRequestEndsTheWaitForARankThatDoesNotAnswer) {
   LocalCluster cluster(2);
   RankCalls calls(cluster.rank(1));
-  RankFileQueue files(calls);
+  RankFileQueue files(calls, calls.communicator().size());
   std::stop_source stop;
   std::jthread reader([&] {
-    const Status status = files.OfPass(0)->Next(stop.get_token()).status();
+    const Status status = files.OfPass(0, SIZE_MAX)->Next(FileTurn::kLater, stop.get_token()).status();
     EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
   });
   stop.request_stop();
@@ -110,9 +157,9 @@ TEST(RankFileQueueTest, AStopRequestEndsTheWaitForARankThatDoesNotAnswer) {
 TEST(RankFileQueueTest, ALostRankFailsWithItsName) {
   LocalCluster cluster(3);
   RankCalls calls(cluster.rank(1));
-  RankFileQueue files(calls);
+  RankFileQueue files(calls, calls.communicator().size());
   cluster.Lose(2);
-  const Status status = files.OfPass(0)->Next({}).status();
+  const Status status = files.OfPass(0, SIZE_MAX)->Next(FileTurn::kLater, {}).status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), testing::AllOf(testing::HasSubstr("the next file"), testing::HasSubstr("rank 2")));
 }
@@ -126,13 +173,13 @@ TEST(RankFileQueueTest, ARankThatIsLostInASimulationEndsAllOthers) {
     std::vector<Status> ended(3);
     const Status ran = cluster.Run([&](Communicator& communicator) {
       RankCalls calls(communicator);
-      RankFileQueue files(calls);
+      RankFileQueue files(calls, calls.communicator().size());
       Status& status = ended[static_cast<size_t>(communicator.rank())];
       status = communicator.Barrier();
-      const std::unique_ptr<FileQueue> queue = files.OfPass(0);
+      const std::unique_ptr<FileQueue> queue = files.OfPass(0, SIZE_MAX);
       // Without an end: only the loss ends a rank that asks. Rank 0 counts for itself, and sees the loss in what
       // follows.
-      for (int i = 0; i < 1000 && status.ok(); ++i) status = queue->Next({}).status();
+      for (int i = 0; i < 1000 && status.ok(); ++i) status = queue->Next(FileTurn::kLater, {}).status();
       if (status.ok()) status = communicator.Barrier();
     });
     EXPECT_TRUE(ran.ok()) << ran.ToString();

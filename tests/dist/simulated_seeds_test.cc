@@ -211,7 +211,7 @@ class SimulatedRank {
       : run_(&run),
         me_(static_cast<size_t>(communicator.rank())),
         group_(communicator),
-        queue_(group_.calls()),
+        queue_(group_.calls(), group_.size()),
         pace_(group_.calls(), RankPace::Tell::kEveryBatch,  // kNowAndThen would ask a clock
               {[this] { IsDue(); }, [this](int64_t batches, int64_t) { of_others_ += batches; }}),
         copy_(100) {}
@@ -283,7 +283,7 @@ class SimulatedRank {
   }
 
   Status TrainAtOwnPace() {
-    const std::unique_ptr<FileQueue> files = queue_.OfPass(0);
+    const std::unique_ptr<FileQueue> files = queue_.OfPass(0, run_->left.size());
     while (true) {
       const std::stop_token is_called = NewToken();
       if (pace_.is_due()) {
@@ -293,7 +293,7 @@ class SimulatedRank {
       if (job().update == Update::kBounded) MR_TRY(pace_.WaitForOthers(job().ahead, is_called));
       if (is_called.stop_requested()) continue;
       MR_TRY(CheckAhead());
-      MR_ASSIGN(const size_t number, files->Next({}));
+      MR_ASSIGN(const size_t number, files->Next(FileTurn::kLater, {}));
       if (number >= run_->left.size()) break;
       run_->taken.push_back(number);
       const size_t file = run_->left[number];
