@@ -37,6 +37,8 @@ class Report:
     history: List[dict] = field(default_factory=list)
     passes: List[dict] = field(default_factory=list)  #: of each: epoch (1 for the first), examples, seconds, metrics
     evaluations: List[dict] = field(default_factory=list)  #: of each: step, epoch, examples, loss, metrics
+    #: eval.calibration, of each: loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
+    calibrations: List[dict] = field(default_factory=list)
 
     def plot(self, metrics=None):
         """Draws a metric's course, of passes and of evaluations, in a picture for each metric; needs matplotlib. Returns its

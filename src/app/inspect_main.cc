@@ -12,6 +12,7 @@
 #include "app/convert_job.h"
 #include "app/job_input.h"
 #include "app/list_features.h"
+#include "app/list_model.h"
 #include "app/list_plugin.h"
 #include "app/list_runs.h"
 #include "app/list_table.h"
@@ -25,7 +26,7 @@
 #include "trainer_desc.pb.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job");
-DEFINE_string(model_dir, "", "DIR: features: a saved model, whose features are shown");
+DEFINE_string(model_dir, "", "DIR: features, model: a saved model");
 DEFINE_int64(batches, 1, "head: batches to show; stats: batches to read, 0 for all");
 DEFINE_string(format, "table",
               "table (for people), jsonl (head: an object a batch; stats: one object), multi_slot (head: lines as a "
@@ -54,6 +55,7 @@ const ProgramInfo kProgram{
         "inspect head --trainer_desc=FILE [flags]\n"
         "inspect stats --trainer_desc=FILE [flags]\n"
         "inspect features --trainer_desc=FILE | --model_dir=DIR [flags]\n"
+        "inspect model --model_dir=DIR\n"
         "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]\n"
         "inspect records --outputs=SHAPES --records=FILE [--plugin=FILE] INPUT...\n"
         "inspect plugin FILE\n"
@@ -137,6 +139,16 @@ Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
   return FlushStandardOutput();
 }
 
+/// What a saved model predicts, and by what its predictions are calibrated.
+Status ShowModel(const CommandLine& line, const std::stop_token& stop) {
+  if (line.arguments.size() != 1 || FLAGS_model_dir.empty()) {
+    return InvalidConfig("which model? inspect model --model_dir=DIR");
+  }
+  MR_ASSIGN(const InferenceModel model, ReadInferenceModel(FLAGS_model_dir, 1, stop));
+  std::fputs(ListModel(model).c_str(), stdout);
+  return FlushStandardOutput();
+}
+
 Status CheckFlags(const CommandLine& line) {
   const std::string command = line.arguments.size() == 1 ? line.arguments[0] : "";
   std::error_code ignored;
@@ -149,7 +161,7 @@ Status CheckFlags(const CommandLine& line) {
   if (command != "head" && command != "stats" && command != "convert") {
     std::string given;
     for (const std::string& word : line.arguments) given += (given.empty() ? ": " : " ") + word;
-    return InvalidConfig("expected one command, head, stats, features, convert, records, plugin, runs or table" +
+    return InvalidConfig("expected one command, head, stats, features, model, convert, records, plugin, runs or table" +
                          given);
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
@@ -203,6 +215,7 @@ Status Run(const CommandLine& line, std::stop_token stop) {
   if (!line.arguments.empty() && line.arguments[0] == "table") return ShowTables(line);
   if (!line.arguments.empty() && line.arguments[0] == "runs") return ShowRuns(line);
   if (!line.arguments.empty() && line.arguments[0] == "features") return ShowFeatures(line, stop);
+  if (!line.arguments.empty() && line.arguments[0] == "model") return ShowModel(line, stop);
   MR_TRY(CheckFlags(line));
   const InputJob job{FLAGS_trainer_desc, line.repeated[0], line.repeated[1]};
   if (line.arguments[0] == "convert") {

@@ -189,6 +189,22 @@ void CheckFetch(const FetchConfig& fetch, Checker& check) {
   }
 }
 
+void CheckCalibration(const TrainerDesc& desc, Checker& check) {
+  const std::string path = "eval.calibration[0]";
+  if (desc.has_program()) {
+    check.Error(path,
+                "not supported yet: the predictions of a program; write the job as a model, or calibrate what it "
+                "predicts behind it");
+  }
+  const int models = desc.incremental().save_interval();
+  const int evaluations = desc.eval().every_epochs();
+  if (desc.has_incremental() && models > 0 && (evaluations == 0 || models % evaluations != 0)) {
+    check.Error(path, "each model of incremental (every " + std::to_string(models) +
+                          " passes) is calibrated by an evaluation of its own: let every_epochs be 1, or divide "
+                          "save_interval");
+  }
+}
+
 void CheckEval(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_eval()) return;
   const EvalDesc& eval = desc.eval();
@@ -203,6 +219,7 @@ void CheckEval(const TrainerDesc& desc, Checker& check) {
   if (eval.filelist_size() == 0) {
     check.Missing("eval", "filelist", "eval has no filelist: which files are to be evaluated?");
   }
+  if (eval.calibration_size() > 0) CheckCalibration(desc, check);
   if (!eval.has_early_stopping()) return;
   const EvalDesc::EarlyStopping& stopping = eval.early_stopping();
   CheckMetricName(desc, "eval.early_stopping.metric", stopping.metric(), check);

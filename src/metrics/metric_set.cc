@@ -89,12 +89,17 @@ std::vector<std::string> MetricSet::Variables() const {
 
 MetricTotals MetricSet::NewTotals() const { return {std::vector<double>(sums_), no_samples_}; }
 
+std::span<const double> MetricSet::Sums(size_t index, const MetricTotals& totals) const {
+  if (totals.sums[non_finite_ + index] > 0) return {};
+  const Entry& entry = entries_[index];
+  return std::span(totals.sums).subspan(entry.first, static_cast<size_t>(entry.metric->size()));
+}
+
 double MetricSet::Value(size_t index, MetricTotals& totals) const {
   const Entry& entry = entries_[index];
   if (totals.sums[non_finite_ + index] > 0) return std::numeric_limits<double>::quiet_NaN();
   if (entry.metric == nullptr) return GroupedAuc(totals.samples[entry.first]);
-  const auto size = static_cast<size_t>(entry.metric->size());
-  return entry.metric->Compute(std::span(totals.sums).subspan(entry.first, size));
+  return entry.metric->Compute(Sums(index, totals));
 }
 
 int64_t MetricSet::NonFiniteRows(const MetricTotals& totals) const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,8 @@ class MetricSet {
   /// The value of metric `index` alone; NaN where a row's prediction or label was NaN or infinite. Sorts the sample of
   /// a GAUC, which `totals` must have.
   double Value(size_t index, MetricTotals& totals) const;
+  /// What metric `index`, which is no GAUC, added up; empty where a row's prediction or label was NaN or infinite.
+  std::span<const double> Sums(size_t index, const MetricTotals& totals) const;
   /// Whether metric `index` is computed from a sample.
   bool IsGrouped(size_t index) const { return entries_[index].metric == nullptr; }
   /// How many rows had such a prediction or label; of the metric that met most of them.

@@ -17,6 +17,7 @@
   X(RegisterAssignValue) \
   X(RegisterAuc) \
   X(RegisterBatchNorm) \
+  X(RegisterCalibration) \
   X(RegisterCast) \
   X(RegisterClip) \
   X(RegisterCoalesceTensor) \

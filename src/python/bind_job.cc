@@ -9,6 +9,7 @@
 #include "config/file_list.h"
 #include "config/print_config.h"
 #include "core/replace_folder.h"
+#include "core/words.h"
 #include "datafeed/frame_feed.h"
 #include "features/feature_spec.h"
 #include "python/bindings.h"
@@ -148,12 +149,16 @@ class PyJob {
 
   void WriteModel(const std::string& folder) {
     RunState state;
-    state.step = summary_.batches;
-    state.examples = summary_.examples;
+    state.step = summary_.is_best_model ? summary_.eval.step : summary_.batches;
+    state.examples = summary_.is_best_model ? summary_.eval.trained_examples : summary_.examples;
     RunInterruptibly([&](const std::stop_token& stop) {
       ThrowUnlessOk(CheckReplaced(folder, {"MODEL"}));
       ThrowUnlessOk(SaveJobModel(*session_, state, TableContent::kWeights, folder, {stop, {}}));
     });
+    // A callback may end a run where it has not been evaluated.
+    if (const std::string why = UncalibratedText(*session_, state.step); !why.empty()) {
+      Say("warning: the model in \"" + folder + "\" is not calibrated: " + why + "\n");
+    }
   }
 
   /// What Job.run returns. `callbacks` are called with the dict of each pass and evaluation.

@@ -16,6 +16,34 @@ py::dict MetricsDict(const MetricValues& values) {
   return dict;
 }
 
+py::list CalibrationList(const Calibrations& calibrations) {
+  py::list list;
+  const auto nearness = [](const Nearness& measured) {
+    py::dict dict;
+    dict["logloss"] = measured.logloss;
+    dict["calibration"] = measured.calibration;
+    return dict;
+  };
+  for (const TaskCalibration& task : calibrations.tasks) {
+    if (!task.failure.empty()) continue;
+    py::dict entry;
+    entry["loss"] = task.loss;
+    entry["kind"] = task.is_isotonic ? "ISOTONIC" : "PLATT";
+    entry["examples"] = calibrations.examples;
+    if (task.is_isotonic) {
+      entry["points"] = task.fit.points;
+      entry["values"] = task.fit.values;
+    } else {
+      entry["slope"] = task.fit.slope;
+      entry["intercept"] = task.fit.intercept;
+    }
+    entry["before"] = nearness(task.fit.before);
+    entry["after"] = nearness(task.fit.after);
+    list.append(entry);
+  }
+  return list;
+}
+
 }  // namespace
 
 py::list HistoryList(const std::vector<FetchLine>& lines) {
@@ -59,6 +87,7 @@ py::dict ReportDict(const RunSummary& summary) {
     evaluation["step"] = summary.eval.step;
     report["evaluation"] = evaluation;
   }
+  if (summary.calibrations != nullptr) report["calibrations"] = CalibrationList(*summary.calibrations);
   py::dict data;
   data["files"] = summary.data.files;
   data["bytes"] = summary.data.bytes;

@@ -9,6 +9,7 @@
 #include "core/replace_folder.h"
 #include "program/var_meta.h"
 #include "serving/onnx_model.h"
+#include "serving/onnx_ops.h"
 #include "serving/paddle_model.h"
 #include "serving/prune.h"
 
@@ -47,15 +48,17 @@ std::vector<std::string> SlotsOf(const std::vector<DenseTable>& tables, const Pr
 }
 
 /// Of the operators that a prediction may need those that are Millrace's alone.
-constexpr std::array<std::string_view, 2> kOfMillrace = {"gated_recurrence", "history_window"};
+constexpr std::array<std::string_view, 3> kOfMillrace = {"calibration", "gated_recurrence", "history_window"};
 
 /// Operators that other runtimes do not know: those of Millrace alone, and what a plugin brought.
-Status CheckOwnOperators(const ProgramDesc& program, const OpRegistry& registry) {
+Status CheckOwnOperators(const ProgramDesc& program, const OpRegistry& registry, ExportDesc::Format format) {
   std::string problems;
   for (const BlockDesc& block : program.blocks()) {
     for (const OpDesc& op : block.ops()) {
       const OpInfo* info = registry.Find(op.type());
-      const bool is_own = std::find(kOfMillrace.begin(), kOfMillrace.end(), op.type()) != kOfMillrace.end();
+      const bool has_form = format == ExportDesc::ONNX && HasOnnxForm(op.type());
+      const bool is_own =
+          !has_form && std::find(kOfMillrace.begin(), kOfMillrace.end(), op.type()) != kOfMillrace.end();
       if (info == nullptr || (info->plugin.empty() && !is_own)) continue;
       problems += (problems.empty() ? "" : "\n") + ("operator \"" + op.type() + "\" is of ") +
                   (is_own ? "Millrace" : "plugin \"" + info->plugin + "\"") +
@@ -81,7 +84,7 @@ Result<ModelExport> ModelExport::Plan(const ExportSource& source, const ExportDe
   MR_TRY(CheckDeclared(*source.program, "feed_vars", pooled));
   const ProgramDesc forward = ForwardProgram(*source.program, *source.registry);
   MR_ASSIGN(plan.offline_, OfflineFeed(forward, plan.fetches_, *source.data_desc));
-  MR_TRY(CheckOwnOperators(plan.offline_.program, *source.registry));
+  MR_TRY(CheckOwnOperators(plan.offline_.program, *source.registry, desc.format()));
   MR_ASSIGN(plan.tables_, ReplaceTables(desc.vocabulary(), plan.offline_.program));
   plan.table_slots_ = SlotsOf(plan.tables_, plan.offline_.program);
   plan.has_online_ = !pooled.empty();

@@ -118,6 +118,7 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
     const bool is_there = std::find(predictions.begin(), predictions.end(), task.prediction()) != predictions.end();
     if (!is_there) predictions.push_back(task.prediction());
   }
+  for (const ModelCalibration& calibration : source.calibrations) *model.add_calibration() = calibration;
   const ProgramDesc forward = WithoutInputsForGradients(*source.test, *source.ops);
   MR_ASSIGN(FeedList whole, OfflineFeed(forward, predictions, *source.data_desc));
   MR_TRY(source.work.Done(0, "saving a model"));

@@ -30,7 +30,8 @@ struct InferenceSource {
   std::string prediction;                         ///< the variable with a score a row
   /// All that the model returns to who runs it as a program, `prediction` among them. Empty: that alone.
   std::vector<std::string> targets;
-  std::string label;             ///< slot with what is predicted; the online feed leaves it out
+  std::string label;                           ///< slot with what is predicted; the online feed leaves it out
+  std::vector<ModelCalibration> calibrations;  ///< that the program has of its predictions
   std::vector<ModelTask> tasks;  ///< the losses of a job with several, the first with `prediction` and `label`
   /// Outputs of the embedding layers: what an online caller feeds instead of ids. Empty: no online feed.
   std::vector<std::string> pooled;

@@ -147,6 +147,10 @@ std::string OnnxGraph::Int(int64_t value) {
   return Constant(onnx::INT64, {}, BytesOf(std::span<const int64_t>(&value, 1)));
 }
 
+std::string OnnxGraph::Floats(const std::vector<float>& values, const std::vector<int64_t>& dims) {
+  return Constant(onnx::FLOAT, dims, BytesOf(std::span<const float>(values)));
+}
+
 std::string OnnxGraph::Number(double value, const std::string& like) {
   const DType type = Meta(like).dtype;
   if (type == DType::kInt64) return Int(static_cast<int64_t>(value));

@@ -33,8 +33,9 @@ class OnnxGraph {
   std::string Add(std::string_view type, const std::vector<std::string>& inputs, const OnnxAttrs& attrs = {});
   /// Makes a value that of an operator's output, which has the LoD of `lod_from` (a variable; empty: none).
   void SetOutput(const OpDesc& op, std::string_view parameter, const std::string& value, const std::string& lod_from);
-  std::string Ints(const std::vector<int64_t>& values);  ///< a constant [n]
-  std::string Int(int64_t value);                        ///< a constant []
+  std::string Ints(const std::vector<int64_t>& values);                                    ///< a constant [n]
+  std::string Int(int64_t value);                                                          ///< a constant []
+  std::string Floats(const std::vector<float>& values, const std::vector<int64_t>& dims);  ///< a constant
   /// A constant [] of the type of `like`, a variable.
   std::string Number(double value, const std::string& like);
 

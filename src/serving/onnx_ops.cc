@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "kernels/calibration.h"
+
 namespace millrace {
 namespace {
 
@@ -383,6 +385,39 @@ Status OneHot(const OpView& op, OnnxGraph& graph) {
   return Done(op, graph, graph.Add("OneHot", {ids, graph.Ints({op.Int("depth")}), values}, {{"axis", int64_t{-1}}}));
 }
 
+/// The last column of X, mapped: a line through its logits, or, behind the first point's value, the slope of each piece
+/// times how much of it lies before X.
+Status Calibration(const OpView& op, OnnxGraph& graph) {
+  const std::string x = In(op, "X");
+  const auto number = [&](float value) { return graph.Number(static_cast<double>(value), x); };
+  const std::string share =
+      graph.Add("Slice", {graph.Value(x), graph.Ints({-1}), graph.Ints({INT64_MAX}), graph.Ints({1})});
+  const std::vector<float> points = op.Floats("points");
+  const std::vector<float> values = op.Floats("values");
+  if (points.empty()) {
+    const std::string p = graph.Add("Clip", {share, number(kLeastShare), number(kMostShare)});
+    const std::string rest = graph.Add("Sub", {number(1), p});
+    std::string logit = graph.Add("Sub", {graph.Add("Log", {p}), graph.Add("Log", {rest})});
+    logit = graph.Add("Add", {graph.Add("Mul", {logit, number(op.Float("slope"))}), number(op.Float("intercept"))});
+    return DoneFlat(op, graph, graph.Add("Sigmoid", {logit}));
+  }
+  std::vector<float> widths;
+  std::vector<float> slopes;
+  for (size_t i = 0; i + 1 < points.size(); ++i) {
+    widths.push_back(points[i + 1] - points[i]);
+    slopes.push_back((values[i + 1] - values[i]) / widths.back());
+  }
+  const std::string first = number(values.front());
+  // With one point alone there is no piece.
+  if (widths.empty()) return DoneFlat(op, graph, graph.Add("Add", {graph.Add("Mul", {share, number(0)}), first}));
+  const auto pieces = static_cast<int64_t>(widths.size());
+  const std::string begins = graph.Floats({points.begin(), points.end() - 1}, {pieces});
+  const std::string behind = graph.Add("Relu", {graph.Add("Sub", {share, begins})});
+  const std::string within = graph.Add("Min", {behind, graph.Floats(widths, {pieces})});
+  const std::string risen = graph.Add("MatMul", {within, graph.Floats(slopes, {pieces, 1})});
+  return DoneFlat(op, graph, graph.Add("Add", {risen, first}));
+}
+
 const std::map<std::string_view, OpTranslator>& Translations() {
   static const std::map<std::string_view, OpTranslator> kAll = {
       {"lookup_table", Lookup},
@@ -428,6 +463,7 @@ const std::map<std::string_view, OpTranslator>& Translations() {
       {"sum", Sum},
       {"slice", Slice},
       {"clip", Clip},
+      {"calibration", Calibration},
       {"dropout", Dropout},
       {"fill_any_like", FillLike},
   };

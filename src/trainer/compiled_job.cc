@@ -373,6 +373,20 @@ Result<std::shared_ptr<const CompiledModel>> PaddleModelOf(const TrainerDesc& de
   return std::make_shared<const CompiledModel>(std::move(paddle));
 }
 
+/// The forward part with what its calibrations are taken from, and the metrics that measure it.
+Result<std::shared_ptr<const ProgramDesc>> MeasureCalibrations(const std::vector<CalibrationPlan>& plans,
+                                                               const CompiledModel& model, const SlotSchema& schema,
+                                                               const Environment& environment,
+                                                               std::unique_ptr<const MetricSet>* metrics) {
+  auto forward = std::make_shared<ProgramDesc>(model.test);
+  MR_ASSIGN(const std::vector<MetricSpec> sums, AddCalibrationSums(plans, model, environment.ops, forward.get()));
+  std::vector<MetricSpec> all = model.metrics;
+  all.insert(all.end(), sums.begin(), sums.end());
+  MR_ASSIGN(const MetricRegistry registry, WithCalibrationSums(environment.metrics));
+  MR_ASSIGN(*metrics, MetricSet::Create(all, schema, registry));
+  return std::shared_ptr<const ProgramDesc>(std::move(forward));
+}
+
 Result<std::vector<ModelExport>> ExportsOf(const LoadedConfig& config, const CompiledModel& model,
                                            const Environment& environment, const std::string& output_dir) {
   std::vector<ConfigMistake> mistakes;
@@ -458,14 +472,32 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
     if (!desc.has_program() || !model.metrics.empty()) options.fetches = measured;
     parts.eval_options = options;
     parts.eval_options.stop = {};  // a run that was stopped leaves the job whole for the next one
+    if (!desc.infer() && desc.eval().calibration_size() > 0) {
+      std::vector<ConfigMistake> mistakes;
+      parts.calibrations = PlanCalibrations(desc, model, &mistakes);
+      if (!mistakes.empty()) return config.Report(mistakes);
+      MR_ASSIGN(parts.eval_program,
+                MeasureCalibrations(parts.calibrations, model, parts.schema, environment, &parts.eval_metrics));
+      parts.eval_options.fetches = parts.eval_metrics->Variables();
+      parts.eval_options.fetches.push_back(parts.loss);
+    }
     if (desc.has_program()) {
       MR_ASSIGN(parts.eval, CompileEvaluation(desc, parts.model, environment, options));
     }
   }
   if (stop.stop_requested()) return Cancelled("stopped while compiling the job");
   if (!desc.infer() && desc.output().export__size() > 0) {
-    MR_ASSIGN(const std::shared_ptr<const CompiledModel> exported,
+    MR_ASSIGN(std::shared_ptr<const CompiledModel> exported,
               PaddleModelOf(desc, parts.schema, environment, parts.form, parts.model, stop));
+    if (!parts.calibrations.empty()) {
+      // What its numbers will be does not matter to whether the model can be written.
+      std::vector<TaskCalibration> some;
+      for (const CalibrationPlan& plan : parts.calibrations) {
+        some.push_back({plan.task, plan.is_isotonic, "", {}, ""});
+        if (plan.is_isotonic) some.back().fit.points = some.back().fit.values = {0, 1};
+      }
+      MR_ASSIGN(exported, CalibratedModel(*exported, some, environment.ops));
+    }
     MR_ASSIGN(parts.exports, ExportsOf(config, *exported, environment, parts.output_dir));
   }
   parts.config = std::move(config);
@@ -474,14 +506,21 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
 
 Result<const Executable*> CompiledJob::eval() const {
   if (parts_.eval != nullptr) return parts_.eval.get();
-  std::call_once(eval_asked_,
-                 [this] { eval_ = CompileEvaluation(desc(), parts_.model, environment(), parts_.eval_options); });
+  std::call_once(eval_asked_, [this] {
+    eval_ = parts_.eval_program != nullptr
+                ? Executable::Compile(parts_.eval_program, environment().ops, parts_.eval_options)
+                : CompileEvaluation(desc(), parts_.model, environment(), parts_.eval_options);
+  });
   MR_TRY(eval_.status());
   return eval_->get();
 }
 
 Result<std::shared_ptr<const CompiledModel>> CompiledJob::PaddleModel(const std::stop_token& stop) const {
   return PaddleModelOf(desc(), schema(), environment(), parts_.form, parts_.model, stop);
+}
+
+Result<std::vector<ModelExport>> CompiledJob::PlanExports(const CompiledModel& calibrated) const {
+  return ExportsOf(config(), calibrated, environment(), output_dir());
 }
 
 bool CompiledJob::lines_are_piped() const { return !PipeCommandOf(desc().data_desc()).empty(); }

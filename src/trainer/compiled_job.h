@@ -19,6 +19,7 @@
 #include "runtime/executable.h"
 #include "runtime/pipeline_program.h"
 #include "serving/export_model.h"
+#include "trainer/calibrated_model.h"
 #include "trainer/environment.h"
 #include "trainer_desc.pb.h"
 
@@ -67,6 +68,8 @@ class CompiledJob {
   /// The same for who saves it: its `test` has Paddle's operators alone, each by itself; its main may be empty. It is
   /// made for each call, in time and memory by the number of slots. A stop request ends that: kCancelled.
   Result<std::shared_ptr<const CompiledModel>> PaddleModel(const std::stop_token& stop) const;
+  /// output.export, planned for such a model with calibrated predictions.
+  Result<std::vector<ModelExport>> PlanExports(const CompiledModel& calibrated) const;
   /// The variable that gradients are taken of; empty: a program's that takes none.
   const std::string& loss() const { return parts_.loss; }
   /// What workers run: everything, or the forward part of an `infer` job.
@@ -102,6 +105,10 @@ class CompiledJob {
   /// model, of which nothing can be wrong where train() compiled, is compiled when it is first asked for.
   Result<const Executable*> eval() const;
   const MetricSet& metrics() const { return *parts_.metrics; }
+  /// What evaluations measure: metrics(), and behind these what calibrations are taken from.
+  const MetricSet& eval_metrics() const { return parts_.eval_metrics ? *parts_.eval_metrics : metrics(); }
+  /// eval.calibration, by loss; none of an `infer` job.
+  const std::vector<CalibrationPlan>& calibrations() const { return parts_.calibrations; }
   const std::vector<FetchItem>& fetches() const { return parts_.fetches; }
   /// output.export, in its order.
   const std::vector<ModelExport>& exports() const { return parts_.exports; }
@@ -136,6 +143,9 @@ class CompiledJob {
     ModelForm form = ModelForm::kPaddle;
     std::shared_ptr<const CompiledModel> model;
     std::unique_ptr<const MetricSet> metrics;
+    std::unique_ptr<const MetricSet> eval_metrics;  ///< null: metrics
+    std::vector<CalibrationPlan> calibrations;
+    std::shared_ptr<const ProgramDesc> eval_program;  ///< null: the model's
     std::vector<FetchItem> fetches;
     std::string loss;
     std::unique_ptr<const Executable> train;

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Datase
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
     MR_ASSIGN(reader.frame, Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(i, true)));
-    MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.metrics(), *reader.frame, &session.label_monitor()));
+    MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.eval_metrics(), *reader.frame, &session.label_monitor()));
     const Variable* loss = job.loss().empty() ? nullptr : reader.frame->Find(job.loss());
     if (loss != nullptr && loss->Is<Tensor>()) reader.loss = &loss->Get<Tensor>();
     evaluator->readers_.push_back(std::move(reader));
@@ -76,7 +76,7 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
 
 void Evaluator::TakeSums(Share* share) {
   Sums sums;
-  sums.totals = job_->metrics().NewTotals();
+  sums.totals = job_->eval_metrics().NewTotals();
   for (Reader& reader : readers_) {
     reader.metrics->AddTo(sums.totals);
     reader.metrics->Clear();
@@ -212,7 +212,7 @@ Result<Evaluator::Share> Evaluator::FromBytes(std::string_view bytes) const {
   const auto count = in.Get<uint64_t>();
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
     Sums& sums = share.sums.emplace_back();
-    std::optional<MetricTotals> totals = job_->metrics().FromBytes(in.GetText());
+    std::optional<MetricTotals> totals = job_->eval_metrics().FromBytes(in.GetText());
     if (!totals.has_value()) return Internal("another rank has measured other metrics");
     sums.totals = *std::move(totals);
     sums.loss = in.Get<double>();
@@ -263,8 +263,15 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const RunState
   report.data = memory_ != nullptr ? std::move(load) : std::move(data);
   const bool has_loss = readers_[0].loss != nullptr;
   report.loss = has_loss ? all.loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
-  report.metrics = job_->metrics().Compute(all.totals);
-  report.non_finite_rows = job_->metrics().NonFiniteRows(all.totals);
+  const size_t shown = job_->metrics().names().size();
+  report.metrics = job_->eval_metrics().Compute(all.totals);
+  report.metrics.resize(shown);
+  report.non_finite_rows = job_->eval_metrics().NonFiniteRows(all.totals);
+  if (!job_->calibrations().empty() && dataset_ == session_->eval_dataset()) {
+    auto fitted = FitCalibrations(job_->calibrations(), job_->model(), job_->eval_metrics(), shown, all.totals);
+    report.calibrations =
+        std::make_shared<const Calibrations>(Calibrations{report.step, report.examples, std::move(fitted)});
+  }
   return report;
 }
 

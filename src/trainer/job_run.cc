@@ -34,9 +34,17 @@ namespace {
 
 /// Writes each export; one that fails does not keep the others, the model and run.json from being written. The first
 /// failure comes back; kCancelled when a stop request came before all were written.
-Status WriteExports(JobSession& session, const std::stop_token& give_up, RunSummary* summary, std::FILE* terminal) {
+Status WriteExports(JobSession& session, int64_t step, const std::stop_token& give_up, RunSummary* summary,
+                    std::FILE* terminal) {
   Status first;
-  for (const ModelExport& wanted : session.job().exports()) {
+  std::vector<ModelExport> calibrated;
+  const Calibrations* const calibrations = CalibrationsOf(session, step);
+  if (calibrations != nullptr && !session.job().exports().empty()) {
+    MR_ASSIGN(std::shared_ptr<const CompiledModel> model, session.job().PaddleModel(give_up));
+    MR_ASSIGN(model, CalibratedModel(*model, calibrations->tasks, session.job().environment().ops));
+    MR_ASSIGN(calibrated, session.job().PlanExports(*model));
+  }
+  for (const ModelExport& wanted : calibrations != nullptr ? calibrated : session.job().exports()) {
     if (give_up.stop_requested()) return Cancelled("stopped before the export to \"" + wanted.folder() + "\"");
     Status written = wanted.Write(session.root(), {give_up, {}}).Context(wanted.folder());
     if (written.code() == StatusCode::kCancelled) return written;
@@ -91,7 +99,7 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
     MR_TRY(SaveJobModel(session, StateOfSaved(report), TableContent::kWeights, job.output_dir() + "/model",
                         {give_up, [&line](uint64_t done) { line.Add(done); }}));
   }
-  *exported = WriteExports(session, give_up, summary, terminal);
+  *exported = WriteExports(session, StateOfSaved(report).step, give_up, summary, terminal);
   return exported->code() == StatusCode::kCancelled ? std::exchange(*exported, {}) : Status::Ok();
 }
 
@@ -174,7 +182,9 @@ Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const s
   report->finite_step = -1;  // it is another model now
   int64_t is_measured = session.leads() && report->best_evaluation.has_value() ? 1 : 0;
   if (ranks != nullptr) MR_TRY(ranks->communicator().SumOverRanks({&is_measured, 1}));
-  return is_measured > 0 ? Status::Ok() : MeasureBest(session, *restored, stop, report);
+  if (is_measured == 0) MR_TRY(MeasureBest(session, *restored, stop, report));
+  if (report->best_evaluation.has_value()) session.SetCalibrations(report->best_evaluation->calibrations);
+  return Status::Ok();
 }
 
 Status CheckBestCanBeKept(const TrainerDesc& desc) {
@@ -271,6 +281,9 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
   summary.odd_metric_labels = session.label_monitor().of_measures();
   summary.weightless_losses = WeightlessOf(session.label_monitor().Weighed());
   summary.non_finite_losses = {session.non_finite_losses().count(), session.non_finite_losses().first()};
+  if (!report.interrupted && CalibrationsOf(session, StateOfSaved(report).step) != nullptr) {
+    summary.calibrations = session.calibrations();
+  }
   summary.job = JobAsConfigured(job.desc());
   if (!job.loss().empty()) summary.better.emplace_back("loss", MetricBetter::kLower);
   for (const std::string& name : job.metrics().names()) summary.better.emplace_back(name, *job.metrics().Better(name));
@@ -490,6 +503,10 @@ Result<RunSummary> JobRun::Finish() {
   if (!exported.ok()) {
     const std::string where = job_.output_dir().empty() ? "" : " and in " + job_.output_dir();
     return Status(exported.code(), "the model is trained" + where + ", but not exported: " + exported.message());
+  }
+  const std::string uncalibrated = UncalibratedText(session_, StateOfSaved(report_).step);
+  if (!infer && !summary.interrupted && !uncalibrated.empty()) {
+    return BadData("the model is trained and saved, but not calibrated: " + uncalibrated);
   }
   return summary;
 }

@@ -74,6 +74,9 @@ class JobSession {
   LabelRangeMonitor& label_monitor() { return label_monitor_; }
   /// Losses that were NaN or infinite and did not end the run (allow_non_finite), so far; filled by the workers.
   const NonFiniteLosses& non_finite_losses() const { return non_finite_losses_; }
+  /// What models of the step that was evaluated last are calibrated by; null: nothing.
+  void SetCalibrations(std::shared_ptr<const Calibrations> calibrations) { calibrations_ = std::move(calibrations); }
+  const std::shared_ptr<const Calibrations>& calibrations() const { return calibrations_; }
   /// What the dataset's readers did, with output.trace; null otherwise.
   SpanLog* spans() const { return spans_.get(); }
   /// What a worker looks at for NaN after each batch.
@@ -104,6 +107,7 @@ class JobSession {
   FetchHandler* fetch_handler_;
   LabelRangeMonitor label_monitor_;
   NonFiniteLosses non_finite_losses_;
+  std::shared_ptr<const Calibrations> calibrations_;
   std::unique_ptr<RowLocks> row_locks_;
   std::unique_ptr<SpanLog> spans_;
   std::unique_ptr<LocalCluster> own_cluster_;  ///< of a job with `dist` that nobody gave ranks

@@ -25,7 +25,48 @@ TableContent ContentOf(IncrementalDesc::SaveMode mode) {
   return TableContent::kWeights;
 }
 
+/// As MODEL has them.
+std::vector<ModelCalibration> SavedCalibrations(const Calibrations& calibrations) {
+  std::vector<ModelCalibration> all;
+  for (const TaskCalibration& task : calibrations.tasks) {
+    if (!task.failure.empty()) continue;
+    ModelCalibration& saved = all.emplace_back();
+    if (!task.loss.empty()) saved.set_loss(task.loss);
+    saved.set_kind(task.is_isotonic ? "ISOTONIC" : "PLATT");
+    if (task.is_isotonic) {
+      saved.set_points(static_cast<int64_t>(task.fit.points.size()));
+    } else {
+      saved.set_slope(task.fit.slope);
+      saved.set_intercept(task.fit.intercept);
+    }
+    saved.set_examples(calibrations.examples);
+    saved.set_logloss_before(task.fit.before.logloss);
+    saved.set_logloss_after(task.fit.after.logloss);
+    saved.set_calibration_before(task.fit.before.calibration);
+    saved.set_calibration_after(task.fit.after.calibration);
+  }
+  return all;
+}
+
 }  // namespace
+
+const Calibrations* CalibrationsOf(const JobSession& session, int64_t step) {
+  const Calibrations* const last = session.calibrations().get();
+  return last != nullptr && last->step == step ? last : nullptr;
+}
+
+std::string UncalibratedText(const JobSession& session, int64_t step) {
+  if (session.job().calibrations().empty()) return "";
+  const Calibrations* const found = CalibrationsOf(session, step);
+  if (found == nullptr) return "it was not evaluated as it is";
+  std::string text;
+  for (const TaskCalibration& task : found->tasks) {
+    if (task.failure.empty()) continue;
+    text += (text.empty() ? "" : "\n") + (task.loss.empty() ? "" : "loss \"" + task.loss + "\": ") +
+            "of the evaluation's examples " + task.failure;
+  }
+  return text;
+}
 
 Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder,
                             const std::function<void(uint64_t bytes)>& on_done) {
@@ -38,17 +79,21 @@ Status SaveJobModel(const JobSession& session, const RunState& state, TableConte
                     const LongWork& work) {
   const CompiledJob& job = session.job();
   if (job.model().prediction.empty()) return SaveProgramVariables(session, state, folder, work.on_done);
-  MR_ASSIGN(const std::shared_ptr<const CompiledModel> model, job.PaddleModel(work.stop));
+  MR_ASSIGN(std::shared_ptr<const CompiledModel> model, job.PaddleModel(work.stop));
   InferenceSource source;
+  if (const Calibrations* const calibrations = CalibrationsOf(session, state.step); calibrations != nullptr) {
+    MR_ASSIGN(model, CalibratedModel(*model, calibrations->tasks, job.environment().ops));
+    source.calibrations = SavedCalibrations(*calibrations);
+  }
   source.test = &model->test;
   source.startup = &job.model().startup;
   source.root = &session.root();
   source.content = content;
   source.data_desc = &job.desc().data_desc();
-  source.prediction = job.model().prediction;
-  source.label = job.model().label;
-  if (job.model().tasks.size() > 1) {
-    for (const CompiledTask& task : job.model().tasks) {
+  source.prediction = model->prediction;
+  source.label = model->label;
+  if (model->tasks.size() > 1) {
+    for (const CompiledTask& task : model->tasks) {
       ModelTask& saved = source.tasks.emplace_back();
       saved.set_name(task.name);
       saved.set_prediction(task.prediction);
@@ -90,6 +135,8 @@ Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state)
                         {give_up.token(), [&line](uint64_t bytes) { line.Add(bytes); }}));
   }
   std::fprintf(terminal_, "model of pass \"%s\": %s\n", name.c_str(), folder.c_str());
+  if (const std::string why = UncalibratedText(*session_, state->step); !why.empty())
+    std::fprintf(terminal_, "warning: the model of pass \"%s\" is not calibrated: %s\n", name.c_str(), why.c_str());
   if (guard_ != nullptr) {
     MR_ASSIGN(std::optional<SaveFailure> failed, TryCommand(name, stop));
     if (failed.has_value()) state->save_failures.push_back(*std::move(failed));

@@ -20,10 +20,15 @@ namespace millrace {
 /// load_persistables read. Nobody trains meanwhile. `on_done` (or empty) is told of bytes that were written.
 Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder,
                             const std::function<void(uint64_t bytes)>& on_done);
-/// Saves what a job has trained so far for the predictor (or, of a program, its variables) into `folder`. Nobody trains
-/// meanwhile. A stop request of `work` gives it up, kCancelled, with the folder as it was; variables of a program are
-/// written to their end once they are begun: an earlier save in the folder is gone then. `content` is that of tables
-/// that grow, in a model.
+/// What a model of `step` is calibrated by, where the evaluation after it found that; null: nothing.
+const Calibrations* CalibrationsOf(const JobSession& session, int64_t step);
+/// Why a model of `step` lacks calibrations that the job asks for; empty: it lacks none.
+std::string UncalibratedText(const JobSession& session, int64_t step);
+
+/// Saves what a job has trained so far for the predictor (or, of a program, its variables) into `folder`, with the
+/// predictions that CalibrationsOf calibrates. Nobody trains meanwhile. A stop request of `work` gives it up,
+/// kCancelled, with the folder as it was; variables of a program are written to their end once they are begun: an
+/// earlier save in the folder is gone then. `content` is that of tables that grow, in a model.
 Status SaveJobModel(const JobSession& session, const RunState& state, TableContent content, const std::string& folder,
                     const LongWork& work);
 

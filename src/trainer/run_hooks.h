@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -12,6 +13,7 @@
 #include "dataset/dataset.h"
 #include "metrics/metric_set.h"
 #include "reader/reader_holder.h"
+#include "trainer/calibrated_model.h"
 
 namespace millrace {
 
@@ -101,6 +103,7 @@ struct EvalReport {
   MetricValues metrics;
   int64_t non_finite_rows = 0;  ///< whose prediction or label was NaN or infinite, and the metrics therefore NaN
   PassStats data;               ///< of its input; of loading it, where it is held in memory
+  std::shared_ptr<const Calibrations> calibrations = nullptr;  ///< null: the job asks for none
 };
 
 /// One pass, or a part of one that a stop ended.

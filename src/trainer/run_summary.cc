@@ -264,6 +264,55 @@ void AppendOddLabels(JsonWriter* json, const char* key, const LabelRangeCount& o
   json->Key(key).BeginObject().Key("count").Number(odd.count).Key("first").Text(odd.first).EndObject();
 }
 
+std::string CalibrationsText(const Calibrations& calibrations) {
+  std::string text;
+  for (const TaskCalibration& task : calibrations.tasks) {
+    const CalibrationFit& fit = task.fit;
+    text += "  calibrated  " + (task.loss.empty() ? "" : task.loss + ": ");
+    if (!task.failure.empty()) {
+      text += "not: of the evaluation's examples " + task.failure + "\n";
+      continue;
+    }
+    text += task.is_isotonic ? "by " + std::to_string(fit.points.size()) + " points"
+                             : "slope " + Fixed(static_cast<double>(fit.slope), 4) + ", intercept " +
+                                   Fixed(static_cast<double>(fit.intercept), 4);
+    text += ": logloss " + Fixed(fit.before.logloss, 6) + " -> " + Fixed(fit.after.logloss, 6) + ", calibration " +
+            Fixed(fit.before.calibration, 6) + " -> " + Fixed(fit.after.calibration, 6) + "\n";
+    if (fit.slope < 0) {
+      text += "              the slope is negative: predictions rise where labels fall; look at label and evaluation\n";
+    }
+  }
+  return text;
+}
+
+void AppendNearness(JsonWriter* json, const char* key, const Nearness& nearness) {
+  json->Key(key).BeginObject().Key("logloss").Number(nearness.logloss);
+  json->Key("calibration").Number(nearness.calibration).EndObject();
+}
+
+void AppendCalibrations(JsonWriter* json, const Calibrations& calibrations) {
+  json->Key("calibrations").BeginList();
+  for (const TaskCalibration& task : calibrations.tasks) {
+    json->BeginObject();
+    if (!task.loss.empty()) json->Key("loss").Text(task.loss);
+    json->Key("kind").Text(task.is_isotonic ? "ISOTONIC" : "PLATT").Key("examples").Number(calibrations.examples);
+    if (!task.failure.empty()) {
+      json->Key("failure").Text(task.failure).EndObject();
+      continue;
+    }
+    if (task.is_isotonic) {
+      json->Key("points").Number(static_cast<int64_t>(task.fit.points.size()));
+    } else {
+      json->Key("slope").Number(static_cast<double>(task.fit.slope));
+      json->Key("intercept").Number(static_cast<double>(task.fit.intercept));
+    }
+    AppendNearness(json, "before", task.fit.before);
+    AppendNearness(json, "after", task.fit.after);
+    json->EndObject();
+  }
+  json->EndList();
+}
+
 /// A list of texts, where there are any.
 void AppendTexts(JsonWriter* json, const char* key, const std::vector<std::string>& failures) {
   if (failures.empty()) return;
@@ -352,7 +401,9 @@ std::string RunJson(const RunSummary& summary) {
     if (summary.eval.data.bad_lines > 0) json.Key("bad_lines").Number(summary.eval.data.bad_lines);
     AppendBadLines(&json, summary.eval.data);
   }
-  json.EndObject().Key("data").BeginObject();
+  json.EndObject();
+  if (summary.calibrations != nullptr) AppendCalibrations(&json, *summary.calibrations);
+  json.Key("data").BeginObject();
   json.Key("files").Number(summary.data.files).Key("bytes").Number(summary.data.bytes);
   json.Key("lines").Number(summary.data.lines).Key("bad_lines").Number(summary.data.bad_lines);
   AppendBadLines(&json, summary.data);
@@ -427,6 +478,7 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
     text += "\n" + NoAucLine(summary.eval.metrics, summary.eval.non_finite_rows, " of the evaluation");
   }
+  if (summary.calibrations != nullptr) text += CalibrationsText(*summary.calibrations);
   text += BadLinesText(summary.data, "");
   text += BadLinesText(summary.eval.data, " of the evaluation");
   text += LeftOutText(summary.data, "");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct RunSummary {
   bool has_eval = false;
   EvalReport eval;  ///< of the model at the end: the last one, or the best
   bool is_best_model = false;
+  std::shared_ptr<const Calibrations> calibrations;  ///< of the model at the end; null: the job asks for none
   PassStats data;  ///< the input: of loading into memory, or of the pass that read most of it
   /// Seconds summed over threads: "read_wait" and "compute" of workers, "load", and the input's stages.
   std::map<std::string, double> stage_seconds;

@@ -335,6 +335,8 @@ Status TrainingRun::Evaluate(const std::stop_token& stop) {
   if (last_eval_was_best_) report_.best_evaluation = report;
   report_.stopped_early = watch_.ShouldStop(state_);
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
+  session_->SetCalibrations(report.calibrations);
+  if (!report_.evaluations.empty()) report_.evaluations.back().calibrations.reset();
   report_.evaluations.push_back(report);
   return Status::Ok();
 }

@@ -601,6 +601,7 @@ const std::vector<std::pair<std::string, std::string>>& TestedElsewhere() {
       {"history_window", "tests/model/layer_kinds_test.cc"},
       {"feed", "tests/ops/small_ops_test.cc"},
       {"example_weights", "tests/model/several_tasks_test.cc"},
+      {"calibration", "tests/ops/small_ops_test.cc"},
       {"fetch", "tests/ops/small_ops_test.cc"},
       {"has_next", "tests/ops/reader/reader_ops_test.cc"},
       {"open_files", "tests/ops/reader/reader_ops_test.cc"},

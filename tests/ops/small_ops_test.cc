@@ -52,6 +52,30 @@ TEST(SmallOps, FeedAndFetchLeaveVariablesAlone) {
   EXPECT_EQ((*session)->tensor("x")->data<float>()[1], 4);
 }
 
+TEST(SmallOps, CalibrationMapsTheLastColumn) {
+  OpDesc line = Op("calibration", {{"X", {"x"}}}, {{"Out", {"line"}}});
+  SetAttr(line, "slope", 2.0F);
+  SetAttr(line, "intercept", 1.0F);
+  OpDesc points = Op("calibration", {{"X", {"x"}}}, {{"Out", {"points"}}});
+  SetAttr(points, "points", std::vector<float>{0.25F, 0.75F});
+  SetAttr(points, "values", std::vector<float>{0.5F, 1});
+  auto session = OpSession::Create({line, points}, {{"x", Meta({-1, 2})}}, AllOps());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {3, 2}, {0.9F, 0.1F, 0.5F, 0.5F, 0, 1});
+  const Status run = (*session)->Run();
+  ASSERT_TRUE(run.ok()) << run.message();
+  const float* by_line = (*session)->tensor("line")->data<float>();
+  EXPECT_FLOAT_EQ(by_line[0], 1 / (1 + std::exp(-2 * std::log(0.1F / 0.9F) - 1)));
+  EXPECT_FLOAT_EQ(by_line[1], 1 / (1 + std::exp(-1.0F)));
+  EXPECT_FLOAT_EQ(by_line[2], 1);
+  const float* by_points = (*session)->tensor("points")->data<float>();
+  EXPECT_THAT(std::vector<float>(by_points, by_points + 3), ElementsAre(0.5F, 0.75F, 1));
+  SetAttr(points, "points", std::vector<float>{0.75F, 0.25F});
+  EXPECT_THAT(CompileError(points, {{"x", Meta({-1, 2})}}), HasSubstr("points must rise"));
+  SetAttr(points, "points", std::vector<float>{0.75F});
+  EXPECT_THAT(CompileError(points, {{"x", Meta({-1, 2})}}), HasSubstr("points and values differ in number"));
+}
+
 // Paddle 2.6 declares one value [], what we compute from is [1].
 TEST(SmallOps, WhereTakesOneValueWithAndWithoutAxes) {
   auto session =

@@ -1,6 +1,6 @@
 """Models of ours in the files of other runtimes, which predict the same there.
 
-    export_test.py BIN_DIR lr|fm|deepfm|dcn|wide_deep|operators|program|growing_tables|refusals
+    export_test.py BIN_DIR lr|fm|deepfm|dcn|wide_deep|operators|program|calibrated|growing_tables|refusals
 
 The first five are configs/NAME.prototxt, whose tables grow; `operators` runs what an ONNX model may hold, on a table with a
 vocabulary, and `program` what Paddle writes. PADDLE_PYTHON and ONNXRUNTIME_PYTHON name Pythons that have the runtimes; exit
@@ -214,6 +214,16 @@ def exported(run, folder):
     run.onnx("offline.onnx", columns, lines, run.predict("paddle", lines))
 
 
+def calibrated(run, _):
+    """What a calibration makes of the last of two classes: a line, and many points."""
+    clicks = generate(run)
+    lines = clicks + "/test/part-00000"
+    for kind in ("PLATT", "ISOTONIC"):
+        run.train("configs/wide_deep.prototxt", "filelist=[%s/train/part-*]" % clicks, "data_desc.batch_size=100", exports(VOCABULARY)[1],
+                  "eval={ filelist: \"%s\" calibration { kind: %s } }" % (lines, kind))
+        run.onnx("offline.onnx", COLUMNS, lines, run.predict("model", lines))
+
+
 def expect(text, *parts):
     for part in parts:
         if part not in text:
@@ -270,7 +280,7 @@ def main():
     bin_dir, name = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         run = Run(bin_dir, folder)
-        named = {"operators": operators, "program": program, "growing_tables": growing_tables, "refusals": refusals}
+        named = {"operators": operators, "program": program, "calibrated": calibrated, "growing_tables": growing_tables, "refusals": refusals}
         named.get(name, config)(run, name)
         run.end()
 

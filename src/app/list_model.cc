@@ -1,0 +1,56 @@
+#include "app/list_model.h"
+
+#include <cstdio>
+
+#include "core/harmless_text.h"
+
+namespace millrace {
+namespace {
+
+std::string Shown(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", number);
+  return text;
+}
+
+std::string Line(const std::string& what, const std::string& text) {
+  return what + std::string(what.size() < 13 ? 13 - what.size() : 1, ' ') + Harmless(text) + "\n";
+}
+
+std::string CalibrationText(const ModelCalibration& calibration) {
+  std::string text = calibration.loss().empty() ? "" : calibration.loss() + ": ";
+  text += calibration.kind();
+  text += calibration.has_points() ? ", " + std::to_string(calibration.points()) + " points"
+                                   : ", slope " + Shown(static_cast<double>(calibration.slope())) + ", intercept " +
+                                         Shown(static_cast<double>(calibration.intercept()));
+  return text + "; on " + std::to_string(calibration.examples()) + " examples logloss " +
+         Shown(calibration.logloss_before()) + " -> " + Shown(calibration.logloss_after()) + ", calibration " +
+         Shown(calibration.calibration_before()) + " -> " + Shown(calibration.calibration_after());
+}
+
+}  // namespace
+
+std::string ListModel(const InferenceModel& model) {
+  std::string text = Line("written by", "millrace " + model.millrace_version());
+  if (model.task().empty()) {
+    text += Line("predicts", model.prediction() + (model.label().empty() ? "" : ", label " + model.label()));
+  }
+  for (const ModelTask& task : model.task()) {
+    text += Line("predicts", task.name() + ": " + task.prediction() + ", label " + task.label());
+  }
+  for (const ModelCalibration& calibration : model.calibration()) {
+    text += Line("calibrated", CalibrationText(calibration));
+  }
+  for (const ModelFeed& feed : model.feed()) {
+    text += Line("feed", feed.name() + ", " + std::to_string(feed.vars_size()) + " slots");
+  }
+  for (const StoredVariable& variable : model.variable()) {
+    text += Line(variable.has_table() ? "table" : "tensor", variable.name());
+  }
+  for (const ModelPlugin& plugin : model.plugin()) {
+    text += Line("plugin", plugin.name() + (plugin.version().empty() ? "" : ", version " + plugin.version()));
+  }
+  return text;
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace millrace {
+
+/// What a calibration makes of a probability. Views its points.
+struct CalibrationMap {
+  /// Of a line through the logits, where there are no points.
+  float slope = 1;
+  float intercept = 0;
+  /// Probabilities, rising, and what becomes of them, as many. Between two of them stands what a line gives; outside,
+  /// what becomes of the nearest.
+  std::span<const float> points = {};
+  std::span<const float> values = {};
+};
+
+/// Probabilities nearer to 0 or 1 are taken for these: their logits are finite, also in single precision.
+inline constexpr float kLeastShare = 1e-9F;
+inline constexpr float kMostShare = 0.99999994F;
+
+inline double LogitOf(float share) {
+  const auto p = static_cast<double>(std::clamp(share, kLeastShare, kMostShare));
+  return std::log(p / (1 - p));
+}
+
+/// NaN stays NaN. In the time of a binary search of the points.
+inline float Calibrated(const CalibrationMap& map, float share) {
+  if (std::isnan(share)) return share;
+  if (map.points.empty()) {
+    const double logit = static_cast<double>(map.slope) * LogitOf(share) + static_cast<double>(map.intercept);
+    return static_cast<float>(1 / (1 + std::exp(-logit)));
+  }
+  const auto above = std::upper_bound(map.points.begin(), map.points.end(), share);
+  const auto at = static_cast<size_t>(above - map.points.begin());
+  if (at == 0) return map.values.front();
+  if (at == map.points.size()) return map.values.back();
+  const double part = (static_cast<double>(share) - static_cast<double>(map.points[at - 1])) /
+                      (static_cast<double>(map.points[at]) - static_cast<double>(map.points[at - 1]));
+  const auto from = static_cast<double>(map.values[at - 1]);
+  return static_cast<float>(from + part * (static_cast<double>(map.values[at]) - from));
+}
+
+}  // namespace millrace
