@@ -9,11 +9,14 @@
 
 #include "app/default_environment.h"
 #include "config/changed_fields.h"
+#include "config/checker.h"
+#include "core/edit_distance.h"
 #include "features/feature_statistics.h"
+#include "model/metric_spec.h"
+#include "program/model_defaults.h"
 #include "runs/run_folder.h"
 #include "sweep.pb.h"
 #include "trainer/compiled_job.h"
-#include "trainer/quality_watch.h"
 
 namespace millrace {
 namespace {
@@ -28,47 +31,61 @@ ConfigRequest RequestOf(const SweepRequest& request, const SweepTrial* trial, co
   return config;
 }
 
-/// Reads and compiles the job of a trial; `*metrics` becomes what its evaluations measure, by name.
+/// What evaluations of a job measure, by printed name.
+using KnownMetrics = std::vector<std::pair<std::string, MetricBetter>>;
+
+/// They are known before features have learnt anything. `has_loss`: whether evaluations have a loss, too.
+KnownMetrics MetricsOfJob(const TrainerDesc& desc, const MetricRegistry& registry, bool has_loss) {
+  KnownMetrics metrics;
+  for (const MetricOfLoss& metric : MetricsOf(desc.model())) {
+    const MetricInfo* const info = registry.Find(KindOf(desc.model().metric(metric.metric)));
+    if (info != nullptr) metrics.emplace_back(metric.name, info->better);
+  }
+  if (has_loss) metrics.emplace_back("loss", MetricBetter::kLower);
+  return metrics;
+}
+
+/// Reads and compiles the job of a trial; `*metrics` becomes what the first one's evaluations measure.
 Result<TrainerDesc> JobOfTrial(const SweepRequest& request, const SweepTrial& trial, const std::stop_token& stop,
-                               std::optional<std::vector<std::pair<std::string, MetricBetter>>>* metrics) {
+                               std::optional<KnownMetrics>* metrics) {
   MR_ASSIGN(JobAndEnvironment job, LoadJob(RequestOf(request, &trial, stop)));
   if (job.config.desc->infer()) return InvalidConfig("a sweep trains, and the job says infer: true");
   TrainerDesc desc = *job.config.desc;
+  bool has_loss = true;
   // What features learn is known once the files were read: the rest of such a job is compiled when it runs.
-  if (NeedsStatistics(desc.data_desc())) return desc;
-  MR_ASSIGN(const auto compiled, CompiledJob::Create(std::move(job.config), job.environment, "", {}, stop));
-  if (metrics->has_value()) return desc;
-  metrics->emplace();
-  for (const std::string& name : compiled->metrics().names())
-    (*metrics)->emplace_back(name, *BetterOf(*compiled, name));
-  if (!compiled->loss().empty()) (*metrics)->emplace_back("loss", MetricBetter::kLower);
+  if (!NeedsStatistics(desc.data_desc())) {
+    MR_ASSIGN(const auto compiled, CompiledJob::Create(std::move(job.config), job.environment, "", {}, stop));
+    has_loss = !compiled->loss().empty();
+  }
+  if (!metrics->has_value()) *metrics = MetricsOfJob(desc, job.environment.metrics, has_loss);
   return desc;
 }
 
-/// Finds the metric that is to be good, among those that the jobs have where that is known.
-Status ChooseMetric(const std::optional<std::vector<std::pair<std::string, MetricBetter>>>& known, PlannedSweep* plan) {
+/// Finds the metric that is to be good among those that the jobs have.
+Status ChooseMetric(const KnownMetrics& known, PlannedSweep* plan) {
   const SweepDesc& sweep = *plan->sweep.desc;
   const TrainerDesc& job = plan->jobs[0].desc;
   plan->metric = sweep.metric();
   if (plan->metric.empty() && job.eval().has_early_stopping()) plan->metric = job.eval().early_stopping().metric();
   if (plan->metric.empty()) plan->metric = job.checkpoint().keep_best();
-  if (plan->metric.empty() && known.has_value() && !known->empty()) plan->metric = known->front().first;
-  if (!known.has_value()) {
-    if (!sweep.has_halving() || !sweep.metric().empty()) return Status::Ok();
-    return plan->sweep.Mistake("halving",
-                               "the metrics of a job whose features learn from data are known once it runs: "
-                               "name one, metric: \"auc\"");
-  }
+  if (plan->metric.empty() && !known.empty()) plan->metric = known.front().first;
   const auto found =
-      std::find_if(known->begin(), known->end(), [&](const auto& metric) { return metric.first == plan->metric; });
-  if (found != known->end()) {
-    plan->better = found->second;
-    return Status::Ok();
+      std::find_if(known.begin(), known.end(), [&](const auto& metric) { return metric.first == plan->metric; });
+  if (found == known.end()) {
+    if (sweep.metric().empty() && !sweep.has_halving()) return Status::Ok();
+    std::vector<std::string_view> names;
+    for (const auto& metric : known) names.push_back(metric.first);
+    const std::string hint = DidYouMean(plan->metric, names);
+    return plan->sweep.Mistake("metric", "the job has no metric \"" + plan->metric + "\"" + hint +
+                                             (hint.empty() ? "; it has " : " It has ") + JoinNames(names));
   }
-  if (sweep.metric().empty() && !sweep.has_halving()) return Status::Ok();
-  std::string names;
-  for (const auto& metric : *known) names += (names.empty() ? "" : ", ") + metric.first;
-  return plan->sweep.Mistake("metric", "the job has no metric \"" + plan->metric + "\"; it has: " + names);
+  plan->better = found->second;
+  if (!sweep.metric().empty() && !job.has_eval()) {
+    return plan->sweep.Mistake("metric",
+                               "metrics are those of evaluations, and the job has none: give it eval { "
+                               "filelist: \"...\" }, or leave metric out");
+  }
+  return Status::Ok();
 }
 
 /// Where a training writes beside its output folder: fields, and what they say.
@@ -128,7 +145,7 @@ Result<PlannedSweep> PlanSweep(const SweepRequest& request, const std::stop_toke
   plan.warnings = base.config.warnings;
   plan.output_dir = request.output_dir.empty() ? base.config.desc->output().dir() : request.output_dir;
   MR_ASSIGN(plan.sweep, ReadSweep(request.file, *base.config.desc));
-  std::optional<std::vector<std::pair<std::string, MetricBetter>>> metrics;
+  std::optional<KnownMetrics> metrics;
   Status first;
   size_t wrong = 0;
   for (size_t i = 0; i < plan.sweep.trials.size(); ++i) {
@@ -149,7 +166,7 @@ Result<PlannedSweep> PlanSweep(const SweepRequest& request, const std::stop_toke
   }
   MR_TRY(std::move(first));
   MR_TRY(CheckPlaces(plan.jobs, base.config));
-  MR_TRY(ChooseMetric(metrics, &plan));
+  MR_TRY(ChooseMetric(*metrics, &plan));
   if (plan.sweep.desc->has_halving()) {
     const SweepHalving& halving = plan.sweep.desc->halving();
     plan.rounds = HalvingEpochs(halving.first_epochs(), halving.factor(), plan.jobs[0].desc.epochs());

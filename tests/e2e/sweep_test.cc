@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <thread>
 
+#include "core/file.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "paths.h"
@@ -142,12 +144,76 @@ TEST(Sweep, AMistakeInAnyTrialIsToldBeforeOneRuns) {
   EXPECT_THAT(errors("field { path: 'model.layer[y].fc.units' value: ['1', '2'] }"), HasSubstr("with units=2: "))
       << "only the compiler knows that a log loss takes one column";
   EXPECT_THAT(errors(std::string(kRates) + "metric: 'x'"), HasSubstr("sweep.prototxt:"));
-  EXPECT_THAT(errors("seeds: 1 metric: 'x'"),
-              HasSubstr("sweep.prototxt:1:18: error: the job has no metric \"x\"; it has: auc"));
-  EXPECT_THAT(errors("seeds: 1", {"--resume=" + job.folder()}), HasSubstr("--resume=auto or never"));
-  EXPECT_THAT(errors("seeds: 1", {"--print_config"}), HasSubstr("a sweep is of many jobs"));
-  EXPECT_THAT(errors("seeds: 1", {"--model=best"}), HasSubstr("--model is for an inference"));
-  EXPECT_THAT(errors("seeds: 1", {"--set=infer=true"}), HasSubstr("the job says infer: true"));
+  EXPECT_THAT(errors("seeds: [1, 2]", {"--resume=" + job.folder()}), HasSubstr("--resume=auto or never"));
+  EXPECT_THAT(errors("seeds: [1, 2]", {"--print_config"}), HasSubstr("a sweep is of many jobs"));
+  EXPECT_THAT(errors("seeds: [1, 2]", {"--model=best"}), HasSubstr("--model is for an inference"));
+  EXPECT_THAT(errors("seeds: [1, 2]", {"--set=infer=true"}), HasSubstr("the job says infer: true"));
+}
+
+TEST(Sweep, AMisspeltMetricIsToldBeforeOneRuns) {
+  const SweptJob job;
+  const auto errors = [&](const std::string& sweep) {
+    Process process("trainer", job.Flags(sweep));
+    EXPECT_EQ(process.Wait(), 2);
+    EXPECT_FALSE(std::filesystem::exists(job.folder()));
+    return process.errors();
+  };
+  EXPECT_THAT(
+      errors("seeds: [1, 2] metric: 'acu'"),
+      AllOf(HasSubstr("sweep.prototxt:1:23: error: the job has no metric \"acu\"; did you mean \"auc\"? It has "),
+            HasSubstr("auc, logloss"), HasSubstr(" and loss\n")));
+  EXPECT_THAT(errors("seeds: [1, 2] metric: 'x'"), HasSubstr("the job has no metric \"x\"; it has auc"));
+}
+
+TEST(Sweep, AMetricWithoutEvaluationsIsTold) {
+  const SmallJob small(30, 1);
+  const std::string job = small.DeepJob("epochs: 1");
+  const std::string sweep = small.folder() + "/sweep.prototxt";
+  std::ofstream(sweep) << "seeds: [1, 2] metric: 'auc'";
+  Process process("trainer", {"--trainer_desc=" + job, "--sweep=" + sweep, "--output_dir=" + small.folder() + "/out"});
+  EXPECT_EQ(process.Wait(), 2);
+  EXPECT_THAT(process.errors(),
+              HasSubstr("sweep.prototxt:1:23: error: metrics are those of evaluations, and the job has none: give it "
+                        "eval { filelist: \"...\" }"));
+}
+
+TEST(Sweep, TheMetricsOfFeaturesThatLearnAreKnownBeforeOneRuns) {
+  const TempDir folder = TempDir::Create("sweep").value();
+  std::string rows = "click,age\n";
+  for (int i = 0; i < 200; ++i) rows += std::to_string(i % 3 == 0) + "," + std::to_string(20 + i % 50) + "\n";
+  std::ofstream(folder.path() + "/rows.csv") << rows;
+  const std::string files = "filelist: '" + folder.path() + "/rows.csv' ";
+  std::ofstream(folder.path() + "/job.prototxt") << files << "epochs: 2 eval { " << files << "}"
+                                                 << R"(
+    data_desc {
+      name: "csv" batch_size: 8
+      feature { name: "label" from: "click" id {} is_dense: true }
+      feature { name: "age" standardize {} }
+    }
+    model {
+      layer { name: "y" fc { in: "age" units: 1 } }
+      loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" }
+      metric { kind: AUC } metric { kind: LOGLOSS }
+      optimizer { sgd { lr: 0.01 } }
+    })";
+  const auto run = [&](const std::string& sweep) {
+    std::ofstream(folder.path() + "/sweep.prototxt") << sweep;
+    return std::make_unique<Process>("trainer",
+                                     std::vector<std::string>{"--trainer_desc=" + folder.path() + "/job.prototxt",
+                                                              "--sweep=" + folder.path() + "/sweep.prototxt",
+                                                              "--output_dir=" + folder.path() + "/out"});
+  };
+  const auto misspelt = run("seeds: [1, 2]\nmetric: 'loglos'");
+  EXPECT_EQ(misspelt->Wait(), 2);
+  EXPECT_THAT(misspelt->errors(), HasSubstr("sweep.prototxt:2:9: error: the job has no metric \"loglos\"; did you mean "
+                                            "\"logloss\"? It has auc, logloss and loss"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/out"));
+  // A rate at which nothing is learnt has a larger logloss, which is not the better one.
+  const auto halving =
+      run("field { path: 'model.optimizer.sgd.lr' value: ['0.00001', '0.5'] } metric: 'logloss'"
+          " halving { first_epochs: 1 factor: 2 }");
+  EXPECT_EQ(halving->Wait(), 0) << halving->errors();
+  EXPECT_THAT(halving->errors(), HasSubstr("best by logloss: --set 'model.optimizer.sgd.lr=0.5'"));
 }
 
 TEST(Sweep, PlacesThatTrainingsWouldShareAreTold) {
@@ -324,9 +390,10 @@ TEST(Sweep, NothingIsLeftOfOneThatIsKilled) {
 
 TEST(Sweep, OneAtATimeWritesIntoAFolder) {
   const SweptJob job("epochs: 100000");
-  Process sweep("trainer", job.Flags("seeds: 1"));
+  const std::string one = "field { path: 'seed' value: '1' }";
+  Process sweep("trainer", job.Flags(one));
   AwaitTrainings(job, {"seed=1"});
-  Process second("trainer", job.Flags("seeds: 1"));
+  Process second("trainer", job.Flags(one));
   EXPECT_EQ(second.Wait(), 2);
   EXPECT_THAT(second.errors(), HasSubstr("another run is writing to the output folder"));
   sweep.Signal(SIGTERM);
