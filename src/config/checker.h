@@ -42,7 +42,8 @@ class Checker {
   void Error(std::string_view path, std::string message) {
     diagnostics_->Error(positions_.Find(path), std::move(message));
   }
-  bool has_errors() const { return diagnostics_->errors() > 0; }
+  int errors() const { return diagnostics_->errors(); }
+  bool has_errors() const { return errors() > 0; }
   void Warning(std::string_view path, std::string message) {
     diagnostics_->Warning(positions_.Find(path), std::move(message));
   }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -26,14 +27,13 @@ constexpr size_t kMostTrials = 10000;
 
 std::string FieldAt(int field) { return "field[" + std::to_string(field) + "]"; }
 
-/// What `assignment` does to a job, told as mistakes of the sweep: at `path_place` where its path is wrong, at
+/// What `assignment` does to `*job`, told as mistakes of the sweep: at `path_place` where its path is wrong, at
 /// `value_place` where its value is. False when the path is.
-bool TryAssignment(const std::string& assignment, size_t path_length, const TrainerDesc& job,
-                   const std::string& path_place, const std::string& value_place, Checker* check) {
-  TrainerDesc changed = job;
+bool TryAssignment(const std::string& assignment, size_t path_length, TrainerDesc* job, const std::string& path_place,
+                   const std::string& value_place, Checker* check) {
   Diagnostics diagnostics;
   FieldPositions positions;
-  ApplyOverride(assignment, 1, &changed, &diagnostics, &positions);
+  ApplyOverride(assignment, 1, job, &diagnostics, &positions);
   for (const Diagnostics::Entry& entry : diagnostics.entries()) {
     if (entry.severity != Diagnostics::Severity::kError) continue;
     const bool is_of_path = static_cast<size_t>(entry.where.column) <= path_length;
@@ -135,19 +135,46 @@ void CheckField(const SweepDesc& desc, int number, const TrainerDesc& job, Check
     }
     if (check->has_errors()) return;
     Rng rng(desc.draw_seed());
-    TryAssignment(field.path() + "=" + Drawn(field, &rng), field.path().size(), job, at + ".path", at + ".range",
+    TrainerDesc changed = job;
+    TryAssignment(field.path() + "=" + Drawn(field, &rng), field.path().size(), &changed, at + ".path", at + ".range",
                   check);
     return;
   }
-  std::set<std::string> values;
+  // The same number may be written in several ways: jobs are compared, not texts.
+  std::map<uint64_t, std::string> values;  ///< by a hash of the job
   for (int i = 0; i < field.value_size(); ++i) {
     const std::string place = ElementPath(at + ".value", static_cast<size_t>(i));
-    if (!values.insert(field.value(i)).second) {
-      check->Error(place, "the value " + field.value(i) + " is there already");
-      continue;
-    }
     const std::string assignment = field.path() + "=" + field.value(i);
-    if (!TryAssignment(assignment, field.path().size(), job, at + ".path", place, check)) return;
+    const int mistakes = check->errors();
+    TrainerDesc changed = job;
+    if (!TryAssignment(assignment, field.path().size(), &changed, at + ".path", place, check)) return;
+    if (check->errors() > mistakes) continue;
+    const auto [same, is_new] = values.insert({XxHash64(changed.SerializePartialAsString()), field.value(i)});
+    if (is_new) continue;
+    check->Error(place, same->second == field.value(i)
+                            ? "the value " + field.value(i) + " is there already"
+                            : "the value " + field.value(i) + " is there already, as " + same->second);
+  }
+}
+
+/// Seeds are a list, and look like a number where there is one of them.
+void CheckSeeds(const SweepDesc& desc, Checker* check) {
+  if (desc.seeds_size() == 1) {
+    const uint64_t only = desc.seeds(0);
+    constexpr uint64_t kFew = 9;
+    std::string list = "1, 2";
+    for (uint64_t seed = 3; seed <= only && only <= kFew; ++seed) list += ", " + std::to_string(seed);
+    const std::string number = std::to_string(only);
+    check->Error("seeds[0]",
+                 "seeds lists them, and does not say how many there are: a list has two or more, as in seeds: [" +
+                     list + "]. For the seed " + number + " alone leave seeds out and say --set seed=" + number);
+  }
+  std::set<uint64_t> seeds;
+  for (int i = 0; i < desc.seeds_size(); ++i) {
+    if (seeds.insert(desc.seeds(i)).second) continue;
+    check->Error(ElementPath("seeds", static_cast<size_t>(i)),
+                 "the seed " + std::to_string(desc.seeds(i)) +
+                     " is there already: the same training would count twice in the mean");
   }
 }
 
@@ -167,8 +194,7 @@ void CheckSweep(const SweepDesc& desc, const TrainerDesc& job, const FieldPositi
         check->Error(path, std::string(path) + " is for search: RANDOM; a grid has all combinations");
     }
   }
-  const std::set<uint64_t> seeds(desc.seeds().begin(), desc.seeds().end());
-  if (static_cast<int>(seeds.size()) < desc.seeds_size()) check->Error("seeds", "a seed is there twice");
+  CheckSeeds(desc, check);
   if (!desc.has_halving()) return;
   if (job.has_incremental()) {
     check->Error("halving", "a round of halving ends after epochs, and the job has days (incremental)");

@@ -131,8 +131,7 @@ TEST(SweepPlan, WhatSaysNothingOrTwoThingsIsRefused) {
   EXPECT_THAT(Message("field { path: 'epochs' }"), HasSubstr("the field needs values"));
   EXPECT_THAT(Message("field { path: 'epochs=3' value: '1' }"), HasSubstr("without a value"));
   EXPECT_THAT(Message("field { path: 'output.dir' value: 'x' }"), HasSubstr("output.dir is no field of a sweep"));
-  EXPECT_THAT(Message("field { path: 'seed' value: '1' } seeds: 2"), HasSubstr("leave out one of the two"));
-  EXPECT_THAT(Message("seeds: [2, 2]"), HasSubstr("a seed is there twice"));
+  EXPECT_THAT(Message("field { path: 'seed' value: '1' } seeds: [2, 3]"), HasSubstr("leave out one of the two"));
   EXPECT_THAT(Message("search: RANDOM field { path: 'epochs' value: '1' range { from: 1 to: 2 } }"),
               HasSubstr("values or a range, not both"));
   EXPECT_THAT(Message("search: RANDOM field { path: 'model.optimizer.adagrad.lr' range { from: 0 to: 2 scale: LOG } }"),
@@ -147,6 +146,29 @@ TEST(SweepPlan, WhatSaysNothingOrTwoThingsIsRefused) {
   values += "]";
   EXPECT_THAT(Message("field { path: 'epochs' " + values + "} field { path: 'data_desc.batch_size' " + values + "}"),
               HasSubstr("the grid has more than 10000 combinations"));
+}
+
+TEST(SweepPlan, ANumberOfSeedsIsNotTakenForASeed) {
+  EXPECT_THAT(Message("metric: 'auc' seeds: 3"),
+              AllOf(HasSubstr("s.prototxt:1:22: error: seeds lists them, and does not say how many there are"),
+                    HasSubstr("as in seeds: [1, 2, 3]. For the seed 3 alone leave seeds out and say --set seed=3")));
+  EXPECT_THAT(Message("seeds: [1]"), HasSubstr("as in seeds: [1, 2]. For the seed 1 alone"));
+  EXPECT_THAT(Message("seeds: 1234567"), HasSubstr("as in seeds: [1, 2]. For the seed 1234567 alone"));
+}
+
+TEST(SweepPlan, ASeedThatIsThereTwiceIsNoSecondDraw) {
+  EXPECT_THAT(Message("seeds: [7, 8,\n 7]"),
+              HasSubstr("s.prototxt:2:2: error: the seed 7 is there already: the same training would count twice"));
+  EXPECT_THAT(Message("seeds: 7 seeds: 7"), HasSubstr("s.prototxt:1:17: error: the seed 7 is there already"));
+  EXPECT_THAT(Message("field { path: 'seed' value: ['7', '8', '0x7'] }"),
+              HasSubstr("s.prototxt:1:40: error: the value 0x7 is there already, as 7"));
+}
+
+TEST(SweepPlan, AValueThatIsWrittenInTwoWaysIsOneValue) {
+  EXPECT_THAT(Message("field { path: 'model.optimizer.adagrad.lr' value: ['0.1', '1e-1', '0.2'] }"),
+              HasSubstr("s.prototxt:1:59: error: the value 1e-1 is there already, as 0.1"));
+  EXPECT_THAT(Message("field { path: 'model.layer[h].fc.units' value: ['[8, 4]', '[8,4]'] }"),
+              HasSubstr("the value [8,4] is there already, as [8, 4]"));
 }
 
 TEST(SweepPlan, HalvingWantsEpochsAndAnEvaluation) {
