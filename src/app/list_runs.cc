@@ -9,6 +9,7 @@
 #include "core/harmless_text.h"
 #include "runs/run_comparison.h"
 #include "runs/run_folder.h"
+#include "runs/run_table_text.h"
 #include "runs/runs_page.h"
 
 namespace millrace {

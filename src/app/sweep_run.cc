@@ -20,6 +20,7 @@
 #include "core/json_writer.h"
 #include "runs/run_comparison.h"
 #include "runs/run_folder.h"
+#include "runs/run_table_text.h"
 #include "runs/runs_page.h"
 #include "sweep.pb.h"
 #include "trainer/output_folder.h"

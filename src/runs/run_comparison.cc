@@ -8,7 +8,6 @@
 #include <set>
 
 #include "config/changed_fields.h"
-#include "core/harmless_text.h"
 #include "metrics/metric_list.h"
 #include "trainer_desc.pb.h"
 
@@ -24,14 +23,27 @@ struct DifferingField {
   std::vector<std::string> values;
 };
 
+/// The job as it was written: slots and what is learnt of files follow from its features.
+TrainerDesc AsWritten(const TrainerDesc& job) {
+  TrainerDesc written = job;
+  if (!written.has_data_desc()) return written;
+  DataFeedDesc& data = *written.mutable_data_desc();
+  data.clear_feature_states();
+  if (data.feature_size() == 0) return written;
+  data.mutable_multi_slot_desc()->clear_slots();
+  if (!data.multi_slot_desc().has_uid_slot()) data.clear_multi_slot_desc();
+  return written;
+}
+
 /// Compared with the first job that is known, field by field. Where the results go differs always and says nothing.
 std::vector<DifferingField> DifferingFields(const std::vector<RunRecord>& runs) {
   std::vector<DifferingField> fields;
   const auto first = std::find_if(runs.begin(), runs.end(), [](const RunRecord& run) { return run.job != nullptr; });
   if (first == runs.end()) return fields;
+  const TrainerDesc first_job = AsWritten(*first->job);
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].job == nullptr) continue;
-    for (const ChangedField& change : ChangedJobFields(*first->job, *runs[i].job)) {
+    for (const ChangedField& change : ChangedJobFields(first_job, AsWritten(*runs[i].job))) {
       if (change.path == "output.dir") continue;
       auto field = std::find_if(fields.begin(), fields.end(),
                                 [&](const DifferingField& known) { return known.path == change.path; });
@@ -243,7 +255,10 @@ std::string NameOf(const RunRecord& run) {
 
 std::string CutForTable(const std::string& text) {
   constexpr size_t kLongest = 40;
-  return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
+  if (text.size() <= kLongest) return text;
+  size_t end = kLongest - 3;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // within a character
+  return text.substr(0, end) + "...";
 }
 
 RunRow RowOf(const std::vector<RunRecord>& runs, const std::vector<DifferingField>& fields,
@@ -298,8 +313,16 @@ Status OrderGroups(const std::vector<ValueColumn>& columns, const std::string& o
                        (known.empty() ? std::string() : "; there are " + known));
 }
 
-size_t WidthOf(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+/// Runs of one seed are no draws of their own: a mean over them looks surer than it is.
+std::string NoteOnSeeds(const std::vector<RunRecord>& runs, const std::vector<size_t>& group) {
+  std::map<uint64_t, size_t> counts;
+  for (const size_t run : group) ++counts[runs[run].job->seed()];
+  for (const auto& [seed, count] : counts) {
+    if (count == 1) continue;
+    return std::to_string(count) + " runs of a mean have the same seed, " + std::to_string(seed) +
+           ": its error tells less than how far seeds are apart";
+  }
+  return "";
 }
 
 }  // namespace
@@ -308,19 +331,17 @@ Result<RunTable> CompareRuns(const std::vector<RunRecord>& runs, const std::stri
   const std::vector<DifferingField> fields = DifferingFields(runs);
   const std::vector<ValueColumn> columns = ValueColumns(runs);
   RunTable table;
-  std::vector<std::string> paths;
-  for (const DifferingField& field : fields) paths.push_back(field.path);
-  table.heads = ShortPaths(paths);
+  for (const DifferingField& field : fields) table.paths.push_back(field.path);
+  table.heads = ShortPaths(table.paths);
   table.fields = fields.size();
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (table.heads[i] != paths[i]) table.legend.push_back(table.heads[i] + " is " + paths[i]);
-  }
+  table.order_by = order_by;
   for (const ValueColumn& column : columns) table.heads.push_back(column.head);
   std::vector<std::vector<size_t>> groups = GroupsOf(runs, fields);
   MR_TRY(OrderGroups(columns, order_by, &groups));
   for (const std::vector<size_t>& group : groups) {
     table.rows.push_back(RowOf(runs, fields, columns, group));
     if (group.size() == 1) continue;
+    if (const std::string note = NoteOnSeeds(runs, group); !note.empty()) table.notes.push_back(note);
     for (const size_t run : group) {
       table.rows.push_back(RowOf(runs, fields, columns, {run}));
       table.rows.back().is_member = true;
@@ -328,33 +349,6 @@ Result<RunTable> CompareRuns(const std::vector<RunRecord>& runs, const std::stri
   }
   for (size_t i = 0; i < columns.size(); ++i) MarkBest(columns[i], fields.size() + i, &table.rows);
   return table;
-}
-
-std::string RunTableText(const RunTable& table) {
-  std::vector<std::vector<std::string>> lines = {{"run"}};
-  for (const std::string& head : table.heads) lines[0].push_back(Harmless(head));
-  for (const RunRow& row : table.rows) {
-    std::vector<std::string>& line = lines.emplace_back();
-    line.push_back((row.is_member ? "  " : "") + Harmless(row.name));
-    // The numbers of a column stand below each other, marked or not.
-    for (const RunCell& cell : row.cells) line.push_back(Harmless(cell.text) + (cell.is_best ? "*" : " "));
-  }
-  std::vector<size_t> widths(lines[0].size(), 0);
-  for (size_t column = 0; column < widths.size(); ++column) {
-    if (column > 0) lines[0][column] += " ";
-    for (const auto& line : lines) widths[column] = std::max(widths[column], WidthOf(line[column]));
-  }
-  std::string text;
-  for (const auto& line : lines) {
-    std::string shown = line[0] + std::string(widths[0] - WidthOf(line[0]), ' ');
-    for (size_t column = 1; column < widths.size(); ++column) {
-      shown += "  " + std::string(widths[column] - WidthOf(line[column]), ' ') + line[column];
-    }
-    shown.resize(shown.find_last_not_of(' ') + 1);
-    text += shown + "\n";
-  }
-  for (const std::string& line : table.legend) text += "  " + line + "\n";
-  return text;
 }
 
 }  // namespace millrace

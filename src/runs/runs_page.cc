@@ -76,7 +76,13 @@ std::string TableOf(const RunTable& table, const std::vector<std::string>& color
     html += "</tr>\n";
   }
   html += "</table></div>\n";
-  for (const std::string& line : table.legend) html += "<div class=\"note\">" + EscapedForHtml(line) + "</div>\n";
+  const auto note = [&html](const std::string& line) {
+    html += "<div class=\"note\">" + EscapedForHtml(line) + "</div>\n";
+  };
+  for (size_t i = 0; i < table.fields; ++i) {
+    if (table.heads[i] != table.paths[i]) note(table.heads[i] + " is " + table.paths[i]);
+  }
+  for (const std::string& line : table.notes) note(line);
   return html;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runs/run_table_text.h"
 #include "runs/runs_page.h"
 #include "runs/written_run.h"
 
@@ -43,7 +44,7 @@ TEST_F(RunComparison, ShowsWhatDiffersAndMarksTheBest) {
   Add(Job("0.5", 1), 0.6, 0.65);
   const RunTable table = CompareRuns(runs_).value();
   EXPECT_THAT(table.heads, ElementsAre("lr", "steps", "examples/s", "seconds", "auc", "auc best", "loss", "loss best"));
-  EXPECT_THAT(table.legend, ElementsAre("lr is model.optimizer.adagrad.lr"));
+  EXPECT_THAT(table.paths, ElementsAre("model.optimizer.adagrad.lr"));
   ASSERT_EQ(table.rows.size(), 2U);
   EXPECT_THAT(Texts(table.rows[0]),
               ElementsAre("0.1", "20", "320", "2.0", "0.60000", "0.70000*", "0.40000", "0.30000*"));
@@ -54,6 +55,12 @@ TEST_F(RunComparison, ShowsWhatDiffersAndMarksTheBest) {
             "a    0.1      20          320       2.0   0.60000    0.70000*  0.40000     0.30000*\n"
             "b    0.5      20          320       2.0   0.65000*   0.65000   0.35000*    0.35000\n"
             "  lr is model.optimizer.adagrad.lr\n");
+}
+
+TEST_F(RunComparison, RunsOfOneSeedAreNoDrawsOfTheirOwn) {
+  for (const int seed : {1, 7, 7, 7}) Add(Job("0.1", seed), 0.5, 0.6);
+  EXPECT_THAT(CompareRuns(runs_).value().notes,
+              ElementsAre("3 runs of a mean have the same seed, 7: its error tells less than how far seeds are apart"));
 }
 
 TEST_F(RunComparison, SeedsHaveAMeanWithItsError) {
@@ -89,6 +96,16 @@ TEST_F(RunComparison, BestFirstWhereAMetricIsNamed) {
               ElementsAre("b", "c", "a"));
   EXPECT_EQ(CompareRuns(runs_, "loss").value().rows[0].name, "b") << "the lowest";
   EXPECT_THAT(CompareRuns(runs_, "gauc").status().message(), HasSubstr("\"gauc\"; there are auc, loss"));
+}
+
+TEST_F(RunComparison, SlotsThatFollowFromFeaturesAreNotListed) {
+  const auto features = [](const std::string& name) {
+    return "data_desc { name: 'csv' feature { name: '" + name + "' hash {} } multi_slot_desc { slots { name: '" + name +
+           "' type: 'uint64' is_used: true } } feature_states { rows: 7 column: '" + name + "' } }";
+  };
+  Add(features("age"), 0.5, 0.6);
+  Add(features("country"), 0.5, 0.8);
+  EXPECT_THAT(CompareRuns(runs_).value().paths, ElementsAre("data_desc.feature[age]", "data_desc.feature[country]"));
 }
 
 TEST_F(RunComparison, WhatIsBetterIsNotGuessed) {
