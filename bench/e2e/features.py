@@ -136,10 +136,11 @@ def clicks(folder, rows, bin_dir):
     return features, slots(["C1..C26"], 13), CLICKS_AWK, CLICKS_PYTHON
 
 
-def load(bin_dir, folder, name, data_desc, file):
+def load(bin_dir, folder, name, data_desc, file, model=MODEL):
+    """Rows a second that a job of one reading thread loads into memory."""
     job = "%s/%s.prototxt" % (folder, name)
     with open(job, "w", encoding="utf-8") as out:
-        out.write('filelist: "%s"\ndata_desc { batch_size: 4096 thread_num: 1 %s }\n%s' % (file, data_desc, MODEL))
+        out.write('filelist: "%s"\ndata_desc { batch_size: 4096 thread_num: 1 %s }\n%s' % (file, data_desc, model))
     done = subprocess.run([bin_dir + "/trainer", "--trainer_desc=" + job, "--output_dir=%s/out-%s" % (folder, name)],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
