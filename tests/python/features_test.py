@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import subprocess
 import tempfile
 import unittest
 
@@ -42,6 +43,7 @@ model {
 }
 """
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 COLUMNS = ["click", "age", "city", "tags", "title", "time", "price"]
 CITIES = ["Wien", "Zürich", "東京", "São Paulo", "a, b", 'the "city"', "N\u0303", "x" * 300]
 
@@ -84,6 +86,16 @@ def write(path, columns, rows, seed, odd):
     return lines
 
 
+def score_odd(folder, job):
+    """Scores odd.csv by an evaluation; what it left out as bad, it says by line: {line: (column, message)}."""
+    support.run("trainer", "--trainer_desc=" + job, "--output_dir=" + folder + "/out", "--resume=auto", "--set=infer=true",
+                "--set=filelist=\"%s/odd.csv\"" % folder, "--set=dump_fields=\"y\"", "--set=dump_fields_path=\"%s/dump\"" % folder,
+                "--set=dump_file_num=1")
+    dumped = [float(line.split(":")[-1]) for line in support.read(folder + "/dump/part-000-00000").splitlines()]
+    places = [re.match(r".*?odd\.csv:(\d+):(\d+): (.*?)\t", line) for line in support.read(folder + "/bad.txt").splitlines()]
+    return dumped, {int(place.group(1)): (place.group(2), place.group(3)) for place in places}
+
+
 class FeaturesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -103,16 +115,8 @@ class FeaturesTest(unittest.TestCase):
     def test_ten_thousand_odd_rows_score_alike_everywhere(self):
         columns = ["extra"] + COLUMNS[::-1]
         lines = write(self.folder + "/odd.csv", columns, 10000, 2, odd=True)
-        support.run("trainer", "--trainer_desc=" + self.job, "--output_dir=" + self.folder + "/out", "--resume=auto",
-                    "--set=infer=true", "--set=filelist=\"%s/odd.csv\"" % self.folder, "--set=dump_fields=\"y\"",
-                    "--set=dump_fields_path=\"%s/dump\"" % self.folder, "--set=dump_file_num=1")
-        dumped = [float(line.split(":")[-1]) for line in support.read(self.folder + "/dump/part-000-00000").splitlines()]
-        # What the evaluation left out as bad, it says by line; predictor and Python refuse the same lines.
-        bad = {}
-        for line in support.read(self.folder + "/bad.txt").splitlines():
-            place = re.match(r".*?odd\.csv:(\d+):(\d+): (.*?)\t", line)
-            bad[int(place.group(1))] = (place.group(2), place.group(3))
-        self.assertGreater(len(bad), 100)
+        dumped, bad = score_odd(self.folder, self.job)
+        self.assertGreater(len(bad), 100)  # predictor and Python refuse the same lines
         self.assertEqual(len(dumped), 10000 - len(bad))
         good = [line for number, line in enumerate(lines, 1) if number not in bad]
         with open(self.folder + "/good.csv", "w", encoding="utf-8") as file:
@@ -128,6 +132,37 @@ class FeaturesTest(unittest.TestCase):
             with self.assertRaises(millrace.DataError) as caught:
                 predictor.predict_lines([lines[0], lines[number - 1]])
             self.assertIn("lines:2:%s: %s" % (column, message), str(caught.exception))
+
+    @unittest.skipUnless(os.environ.get("ONNXRUNTIME_PYTHON"), "ONNXRUNTIME_PYTHON is not set (scripts/peers onnx)")
+    def test_ten_thousand_odd_rows_score_alike_in_onnx(self):
+        """ONNX has no features: it is fed what they make, of a table that has an end."""
+        folder = self.folder + "/onnx"
+        os.mkdir(folder)
+        text = JOB % {"folder": folder} + 'output { export { format: ONNX vocabulary: 5000 } }\n'
+        for learnt, fixed in ((" standardize {}", ""), ("quantiles: 8", "boundaries: [20, 40, 60]"),
+                              ("vocabulary { min_count: 2 } hash {}", "hash {}"), ("hash {}", "hash { buckets: 5000 }"),
+                              ("cross {}", "cross { buckets: 5000 }")):
+            self.assertIn(learnt, text)
+            text = text.replace(learnt, fixed)
+        with open(folder + "/job.prototxt", "w", encoding="utf-8") as file:
+            file.write(text)
+        write(folder + "/train.csv", COLUMNS, 2000, 1, odd=False)
+        support.run("trainer", "--trainer_desc=" + folder + "/job.prototxt", "--output_dir=" + folder + "/out")
+        lines = write(folder + "/odd.csv", COLUMNS, 10000, 3, odd=True)
+        dumped, bad = score_odd(folder, folder + "/job.prototxt")
+        with open(folder + "/good.csv", "w", encoding="utf-8") as file:
+            file.write("\n".join(line for number, line in enumerate(lines, 1) if number not in bad) + "\n")
+        with open(folder + "/slots", "w", encoding="utf-8") as file:
+            file.write(support.run("inspect", "head", "--trainer_desc=" + folder + "/job.prototxt", "--batches=1000000",
+                                   "--format=multi_slot", "--set=filelist=\"%s/good.csv\"" % folder))
+        onnx_runner = os.path.join(os.path.dirname(HERE), "paddle", "onnx_runner.py")
+        subprocess.run([os.environ["ONNXRUNTIME_PYTHON"], onnx_runner, folder + "/out/onnx/offline.onnx", folder + "/slots",
+                        "label,age,city,tags,words,hour,price,x", folder + "/scores"], check=True)
+        from_onnx = np.array([float(line) for line in support.read(folder + "/scores").splitlines()])
+        scored = support.run("predictor", "--model_dir=" + folder + "/out/model", "--input=" + folder + "/good.csv").split()
+        self.assertEqual(len(from_onnx), 10000 - len(bad))
+        np.testing.assert_allclose(np.array(scored, dtype=np.float32), from_onnx, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(np.array(dumped), from_onnx, rtol=0, atol=1e-5)
 
     def test_lines_may_lack_the_label_and_what_no_feature_takes(self):
         predictor = millrace.Predictor(self.model)
