@@ -51,7 +51,8 @@ class NotebookTest(unittest.TestCase):
                   "display_name": "this Python"}
         os.makedirs(self.folder + "/kernels/this")
         support.write(self.folder + "/kernels/this/kernel.json", json.dumps(kernel))
-        os.environ["JUPYTER_PATH"] = self.folder
+        # The kernel writes nothing in the home of who tests.
+        os.environ.update(JUPYTER_PATH=self.folder, JUPYTER_RUNTIME_DIR=self.folder + "/runtime", IPYTHONDIR=self.folder + "/ipython")
         client = self.nbclient.NotebookClient(notebook, timeout=120, kernel_name="this", allow_errors=True)
         thread = threading.Thread(target=during, args=(client,)) if during else None
         if thread:
