@@ -259,7 +259,7 @@ class Executor:
     def _run(self, call, program, desc, scope, debug, fetch_handler, memory, stacklevel, verbose, infer=False, on_ranks=False):
         if fetch_handler is not None:
             _checks.one_of("fetch_handler", fetch_handler, FetchHandler)._check(program)
-        if debug:
+        if debug and _ranks.leads():
             sys.stderr.write(str(desc) + program.ops())
         sys.stdout.flush()
         sys.stderr.flush()

@@ -212,6 +212,10 @@ class Program:
         self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
         self._pipeline_opt = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
         self._tables = []  # names of what embedding layers look up, in their order; its clones' as well
+        self._sparse_tables = {}  # of those with a vocabulary that fleet may spread, the rule of their own
+        self._spread = set()  # of these, those whose rows it did spread
+        self._copies = weakref.WeakSet()  # clones and theirs
+        self._changes = 0  # of a copy
         self._initial_folder = None  # of save_persistables or a model, whose values its startup program ends with
         self.auc_states = []
         self.random_seed = 1
@@ -255,7 +259,7 @@ class Program:
 
     def _version(self):
         """Another number after all that changes what serialize gives."""
-        return 0 if self._bytes is not None else self._author.version
+        return self._changes if self._bytes is not None else self._author.version
 
     def _meta(self, name):
         """What is known of the variable of that name; NotFoundError with the nearest name."""
@@ -289,6 +293,7 @@ class Program:
         copy = Program()
         copy._bytes = self._test_bytes() if for_test else self.serialize()
         copy._source = self
+        self._copies.add(copy)
         copy.auc_states = list(self.auc_states)
         copy._pipeline_opt = self._pipeline_opt
         copy.random_seed = self.random_seed
@@ -302,6 +307,18 @@ class Program:
         copy._is_test = self._is_test or for_test
         copy._dist = self._dist
         return copy
+
+    def _spread_tables(self, rules):
+        """Lets tables with a vocabulary be ones that grow, where that can be: {name: the rule that will move it}."""
+        self._spread.update(name for name, rule in rules.items() if self._author.spread(name, rule))
+
+    def _spread_copies(self):
+        """Lets clones that were made before look them up as what they are now."""
+        for copy in self._copies if self._spread else ():
+            copy._bytes = _millrace.program_with_tables(copy._bytes, self.serialize(), sorted(self._spread))
+            copy._changes += 1
+            copy._spread |= self._spread
+            copy._spread_copies()
 
     def _test_bytes(self):
         """The forward part."""

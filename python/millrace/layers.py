@@ -57,13 +57,14 @@ def data(name, shape, append_batch_size=True, dtype=None, lod_level=0):
     return Variable(program, name)
 
 
-def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32",
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32",
               per_slot=False, optimizer=None, out_of_range=None, initial_rows=None, accessor=None):
     """Rows of a table by id: [values, dim], or [batch, dim] of a dense slot [batch, 1].
 
     size          [vocabulary, dim], or [None, dim] for a table that takes any id from 0 to 2**64 - 1 and grows
     padding_idx   the id whose row is zero and stays zero
     param_attr    equal names share a table
+    is_sparse     True says that fleet's distributed_optimizer may let its rows lie on the ranks (docs/fleet.md)
     is_distributed True makes the table one that grows, whose rows lie on the ranks of a job that has some: it takes any id, and
                   the vocabulary bounds none
     per_slot      a growing table keeps equal ids of two slots apart
@@ -125,6 +126,8 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     check_values(program, initializer, table, [vocabulary, dim])
     program._author.add_table(" ".join(fields))
     fill(program, initializer, table)
+    if is_sparse and vocabulary is not None:
+        program._sparse_tables[table] = None if optimizer is None else optimizer.text
     out = stem + ".tmp_0"
     if attr._rule():
         program._author.set_rule(table, attr._rule())

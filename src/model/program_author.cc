@@ -3,12 +3,14 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
 #include "core/edit_distance.h"
 #include "program/ctr_accessor.h"
 #include "program/op_check.h"
+#include "program/optimizer_rule.h"
 
 namespace millrace {
 
@@ -149,6 +151,60 @@ Status ProgramAuthor::AddTable(const TableDesc& table) {
   }
   if (!status.ok()) model_.mutable_table()->RemoveLast();
   return status;
+}
+
+bool ProgramAuthor::MaySpread(const TableDesc& table) const {
+  const auto init = table.init().kind_case();
+  if (!table.has_vocabulary() || table.has_out_of_range() || init == Initializer::kCustom) return false;
+  const ParameterRule* const rule = lowering_->RuleOf(table.name());
+  if (rule != nullptr && rule->has_regularization()) return false;
+  for (const VarDesc& var : main_.blocks(0).vars()) {
+    if (var.name() == table.name() && var.stop_gradient()) return false;
+  }
+  for (const OpDesc& op : startup_.blocks(0).ops()) {
+    if (op.type() == "assign_value" && OutputArguments(op, "Out") == std::vector<std::string>{table.name()}) {
+      return false;
+    }
+  }
+  bool only_lookups = true;
+  for (const BlockDesc& block : main_.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      if (op.type() == "lookup_table") continue;
+      ForEachArgument(op.inputs(), [&](const std::string& name) { only_lookups &= name != table.name(); });
+    }
+  }
+  return only_lookups;
+}
+
+Result<bool> ProgramAuthor::Spread(const std::string& table, const OptimizerDesc& optimizer) {
+  if (is_minimized_ || !open_.empty()) return false;
+  auto* const tables = model_.mutable_table();
+  const auto found =
+      std::find_if(tables->begin(), tables->end(), [&](const TableDesc& known) { return known.name() == table; });
+  if (found == tables->end()) return Internal("Spread of a table \"" + table + "\" that was not added");
+  const OptimizerDesc& rule = found->has_optimizer() ? found->optimizer() : optimizer;
+  if (!WhyNotForGrowingTable(rule).empty() || !MaySpread(*found)) return false;
+  const auto sides = static_cast<double>(found->vocabulary() + found->dim());
+  const auto init = found->init().kind_case();
+  if (init == Initializer::kXavier) found->mutable_init()->set_uniform(static_cast<float>(std::sqrt(6 / sides)));
+  if (init == Initializer::kXavierNormal) found->mutable_init()->set_normal(static_cast<float>(std::sqrt(2 / sides)));
+  found->clear_vocabulary();
+  for (BlockDesc* block : {main_.mutable_blocks(0), startup_.mutable_blocks(0)}) {
+    auto* const vars = block->mutable_vars();
+    vars->erase(std::remove_if(vars->begin(), vars->end(), [&](const VarDesc& var) { return var.name() == table; }),
+                vars->end());
+  }
+  auto* const ops = startup_.mutable_blocks(0)->mutable_ops();
+  const auto makes = [&](const OpDesc& op) { return OutputArguments(op, "Out") == std::vector<std::string>{table}; };
+  ops->erase(std::remove_if(ops->begin(), ops->end(), makes), ops->end());
+  Lowering::Known known = lowering_->known();
+  std::erase_if(known.tables, [&](const TableDesc& one) { return one.name() == table; });
+  lowering_->set_known(std::move(known));
+  MR_TRY(Reload());
+  lowering_->AddTable(*found);
+  MR_TRY(TakeMistakes());
+  spread_.insert(table);
+  return true;
 }
 
 Status ProgramAuthor::LookUp(const std::string& ids, const std::string& table, const std::string& out) {
@@ -402,7 +458,11 @@ Status ProgramAuthor::Append(OpDesc op) {
 void ProgramAuthor::FinishTables() {
   for (const TableDesc& table : model_.table()) {
     if (table.has_vocabulary()) continue;
-    const std::string text = TableText(WithDefaults(table, model_));
+    TableDesc full = WithDefaults(table, model_);
+    if (spread_.contains(table.name()) && full.optimizer().has_adam()) {
+      full.mutable_optimizer()->mutable_adam()->set_lazy_mode(true);
+    }
+    const std::string text = TableText(full);
     for (BlockDesc* block : {main_.mutable_blocks(0), startup_.mutable_blocks(0)}) {
       for (VarDesc& var : *block->mutable_vars()) {
         if (var.name() == table.name()) var.mutable_attrs(0)->set_s(text);

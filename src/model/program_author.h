@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ class ProgramAuthor {
   /// Declares a table for LookUp; again with the same description does nothing. Its rule, unless it names one, is that
   /// of Minimize.
   Status AddTable(const TableDesc& table);
+  /// Makes a table with a vocabulary one that grows, whose rows can lie on several ranks, as if AddTable had been told
+  /// so; rows start as those of the matrix would, and Adam moves those alone that a batch looks up. False, with nothing
+  /// done, where it has to be a matrix: `optimizer`, or its own rule, moves all rows at each step, it starts with given
+  /// values, ids beyond the vocabulary have a rule, its rows get no gradient or a penalty of their own, or other
+  /// operators than lookups read it. Before Minimize.
+  Result<bool> Spread(const std::string& table, const OptimizerDesc& optimizer);
   /// Looks the variable `ids` up in a table that was added, into a new variable.
   Status LookUp(const std::string& ids, const std::string& table, const std::string& out);
   /// Declares a variable that an operator is to write, which cannot tell its type and sizes (`read`).
@@ -112,6 +119,8 @@ class ProgramAuthor {
   /// Tells the builders of open blocks what was done to their blocks and to the first ones behind their backs.
   Status Reload();
   Place FindPlace(const std::string& name) const;
+  /// Whether the rows of a table with a vocabulary may be those of one that grows, but for how they learn.
+  bool MaySpread(const TableDesc& table) const;
   Status TakeMistakes();
   Status AppendMinimization(const std::string& loss, const Trained& trained, std::vector<ParamGrad>* gradients);
   Status StopGradients(const Trained& trained);
@@ -127,6 +136,7 @@ class ProgramAuthor {
   std::unique_ptr<Lowering> lowering_;
   std::vector<std::unique_ptr<OpenBlock>> open_;  ///< the outermost first
   VarMetas closed_;                               ///< variables of blocks that were closed
+  std::set<std::string> spread_;                  ///< tables that were matrices
   bool is_minimized_ = false;
 };
 

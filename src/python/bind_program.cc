@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -122,6 +123,9 @@ class PyProgram {
     ThrowUnlessOk(Author().AddState(name, DTypeNamed(dtype), DimsOf(shape), value));
   }
   void AddTable(const std::string& text) { ThrowUnlessOk(Author().AddTable(ParseText<TableDesc>(text, "table"))); }
+  bool Spread(const std::string& table, const std::string& optimizer) {
+    return ValueOrThrow(Author().Spread(table, ParseText<OptimizerDesc>(optimizer, "optimizer")));
+  }
   void LookUp(const std::string& ids, const std::string& table, const std::string& out) {
     ThrowUnlessOk(Author().LookUp(ids, table, out));
   }
@@ -220,6 +224,19 @@ py::dict OpInfoDict(const std::string& type) {
 /// The forward part of a program as it is given, with dropout and its like off.
 py::bytes ForTest(const std::string& bytes) { return CloneForTest(ParseDesc(bytes)).SerializeAsString(); }
 
+/// A program with the tables of these names as `from` has them.
+py::bytes WithTables(const std::string& bytes, const std::string& from, const std::vector<std::string>& names) {
+  ProgramDesc program = ParseDesc(bytes);
+  const ProgramDesc tables = ParseDesc(from);
+  for (VarDesc& var : *program.mutable_blocks(0)->mutable_vars()) {
+    if (std::find(names.begin(), names.end(), var.name()) == names.end()) continue;
+    for (const VarDesc& table : tables.blocks(0).vars()) {
+      if (table.name() == var.name()) var = table;
+    }
+  }
+  return program.SerializeAsString();
+}
+
 std::vector<std::string> OpTypes() {
   std::vector<std::string> types;
   for (const OpInfo* info : SharedEnvironment().ops.all()) {
@@ -251,6 +268,7 @@ void BindProgram(py::module_& module) {
       .def("set_rule", &PyProgram::SetRule)
       .def("add_state", &PyProgram::AddState)
       .def("add_table", &PyProgram::AddTable)
+      .def("spread", &PyProgram::Spread)
       .def("look_up", &PyProgram::LookUp)
       .def("add_variable", &PyProgram::AddVariable)
       .def("add_reader", &PyProgram::AddReader)
@@ -272,6 +290,7 @@ void BindProgram(py::module_& module) {
   module.def("program_text", &ProgramText);
   module.def("program_ops", &ProgramOps);
   module.def("program_for_test", &ForTest);
+  module.def("program_with_tables", &WithTables);
   module.def("program_vars", &ProgramVars);
 }
 

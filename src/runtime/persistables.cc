@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,7 @@
 #include "runtime/transfer.h"
 #include "runtime/variable_files.h"
 #include "runtime/variable_store.h"
+#include "table/matrix_rows.h"
 #include "table/table_factory.h"
 
 namespace millrace {
@@ -139,6 +142,50 @@ Status LoadTables(const CheckpointManifest& manifest, const std::string& folder,
   return Status::Ok();
 }
 
+/// The description of a program's table; nullopt for one that this version does not read.
+std::optional<TableDesc> DescOf(const VarDesc& var) {
+  TableDesc desc;
+  for (const VarDesc::Attr& attr : var.attrs()) {
+    if (attr.name() != kTableAttr) continue;
+    if (google::protobuf::TextFormat::ParseFromString(attr.s(), &desc)) return desc;
+  }
+  return std::nullopt;
+}
+
+/// Tables of the program that the folder has as a matrix, a row for each id: that of a program whose embedding lay
+/// whole in each process.
+std::vector<const VarDesc*> MatricesOf(const std::vector<const VarDesc*>& tables, const std::string& folder) {
+  std::vector<const VarDesc*> matrices;
+  for (const VarDesc* table : tables) {
+    const std::optional<TableDesc> desc = DescOf(*table);
+    const bool may_be = desc && !desc->has_accessor() && desc->key() != TableDesc::SLOT_AND_ID;
+    if (may_be && StaysInFolder(table->name()) && MayBeThere(folder + "/" + table->name())) matrices.push_back(table);
+  }
+  return matrices;
+}
+
+/// Makes such tables, with the state of new rows.
+Status LoadMatrices(const std::vector<const VarDesc*>& matrices, const std::string& folder, uint64_t seed,
+                    const TableFactory& tables, const std::stop_token& stop, Scope& into) {
+  for (const VarDesc* var : matrices) {
+    const std::string path = folder + "/" + var->name();
+    MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
+    Tensor matrix;
+    MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path, &matrix));
+    MR_ASSIGN(TablePtr table, tables.Create(*DescOf(*var), seed));
+    const int dim = table->shape().dim;
+    if (taken != bytes.size() || matrix.dtype() != DType::kFloat32 || matrix.dims().rank() != 2 ||
+        matrix.dims()[1] != dim) {
+      return BadData(path + ": table \"" + var->name() + "\" takes float32 [rows, " + std::to_string(dim) +
+                     "], and the file has " + std::string(DTypeName(matrix.dtype())) + " " + matrix.dims().ToString());
+    }
+    const std::span<const float> values(matrix.data<float>(), static_cast<size_t>(matrix.numel()));
+    MR_TRY(LoadMatrixRows(values, table.get()).Context(path));
+    into.Var(var->name())->Set(std::move(table));
+  }
+  return Status::Ok();
+}
+
 Status NoTables(const std::vector<const VarDesc*>& tables, const std::string& folder) {
   std::string names;
   for (const VarDesc* table : tables) names += (names.empty() ? "\"" : ", \"") + table->name() + "\"";
@@ -219,7 +266,15 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
     ProgramDesc with_rules = program;
     TakeRules(all, &with_rules);
     const CheckpointManifest part = PartOf(all, program);
-    MR_TRY(CompareVariables(with_rules, {part.variable().begin(), part.variable().end()}, {})
+    std::set<std::string> of_matrices;
+    std::vector<const VarDesc*> grown = TablesOf(with_rules);
+    std::erase_if(grown, [&](const VarDesc* table) {
+      return std::any_of(part.variable().begin(), part.variable().end(),
+                         [&](const StoredVariable& v) { return v.name() == table->name() && v.has_table(); });
+    });
+    const std::vector<const VarDesc*> matrices = MatricesOf(grown, folder);
+    for (const VarDesc* matrix : matrices) of_matrices.insert(matrix->name());
+    MR_TRY(CompareVariables(with_rules, {part.variable().begin(), part.variable().end()}, of_matrices)
                .Context("\"" + folder + "\" does not fit the program"));
     for (const StoredVariable& variable : part.variable()) {
       const std::string file = variable.file_size() == 1 ? variable.file(0) : "";
@@ -235,9 +290,18 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
     MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()},
                             {part.variable().begin(), part.variable().end()}, threads, {stop}));
     MR_TRY(LoadTables(part, folder, with_rules, tables, threads, stop, trial));
+    MR_TRY(LoadMatrices(matrices, folder, all.seed(), tables, stop, trial));
     trained = TrainedSoFar{all.step(), all.examples(), all.seed()};
   } else if (const std::vector<const VarDesc*> grown = TablesOf(program); !grown.empty()) {
-    return NoTables(grown, folder);
+    const std::vector<const VarDesc*> matrices = MatricesOf(grown, folder);
+    if (matrices.size() < grown.size()) {
+      std::vector<const VarDesc*> missing = grown;
+      std::erase_if(missing, [&](const VarDesc* table) {
+        return std::find(matrices.begin(), matrices.end(), table) != matrices.end();
+      });
+      return NoTables(missing, folder);
+    }
+    MR_TRY(LoadMatrices(matrices, folder, TrainedSoFar().seed, tables, stop, trial));
   }
   MR_TRY(LoadVariables(program, folder, trial, stop));
   TakeVariables(trial, root);

@@ -46,8 +46,9 @@ bool HasManifest(const std::string& folder);
 
 /// Reads the persistable variables of `program` from such a folder, or from one of Paddle's, which has no MANIFEST and
 /// no tables: nullopt then. `root` gets all of them or, after a failure, none; its tables are replaced. A table of the
-/// program that names no rule takes that of the file, and is made by its class of `tables`. All that is missing,
-/// damaged or does not fit is in one Status. kCancelled after a stop request.
+/// program that names no rule takes that of the file, and is made by its class of `tables`; one that the folder has as
+/// a matrix has a row for each of its ids, with the state of a new row. All that is missing, damaged or does not fit is
+/// in one Status. kCancelled after a stop request.
 Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
                                                      const TableFactory& tables, int threads,
                                                      const std::stop_token& stop = {});

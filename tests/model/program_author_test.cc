@@ -409,5 +409,75 @@ TEST(ProgramAuthorTest, ATableTakesTheRuleOfMinimizeUnlessItHasItsOwn) {
   EXPECT_EQ(rules["plain"], "adam { lr: 0.25 }");
 }
 
+/// Looks ids up in a table "rows" that is described so, up to a loss.
+std::unique_ptr<ProgramAuthor> AuthorLookup(const char* table) {
+  auto author = NewAuthor();
+  VarMeta ids;
+  ids.dtype = DType::kInt64;
+  ids.dims = {-1, 1};
+  ids.lod_level = 1;
+  EXPECT_TRUE(author->AddData("ids", ids).ok());
+  EXPECT_TRUE(author->AddTable(FromText<TableDesc>(table)).ok());
+  EXPECT_TRUE(author->LookUp("ids", "rows", "found").ok());
+  EXPECT_TRUE(author->Append(MakeOp("mean", {{"X", {"found"}}}, {{"Out", {"loss"}}})).ok());
+  return author;
+}
+
+TEST(ProgramAuthorTest, AMatrixThatIsSpreadIsATableThatGrows) {
+  const auto author = AuthorLookup("name: 'rows' dim: 2 vocabulary: 598 padding_idx: 0 init { xavier: true }");
+  const auto rule = FromText<OptimizerDesc>("adagrad { lr: 0.5 }");
+  ASSERT_TRUE(author->Spread("rows", rule).value());
+  EXPECT_FALSE(author->Spread("rows", rule).value());  // it is one already
+  EXPECT_EQ(author->Find("rows")->kind, VarType::SPARSE_TABLE);
+  ASSERT_TRUE(author->Minimize("loss", rule).ok());
+  EXPECT_EQ(Types(author->startup()), (std::vector<std::string>{"create_sparse_table", "fill_constant"}));
+  const OpDesc& make = author->startup().blocks(0).ops(0);
+  // As a matrix of 600 sides would start: sqrt(6 / 600).
+  EXPECT_EQ(FindAttr(make, "table")->s(),
+            "name: \"rows\" dim: 2 init { uniform: 0.1 } optimizer { adagrad { lr: 0.5 } } padding_idx: 0");
+  EXPECT_EQ(Types(author->main()).back(), "sparse_table_push");
+  EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
+}
+
+TEST(ProgramAuthorTest, AdamMovesOfAMatrixThatIsSpreadWhatABatchLooksUp) {
+  const auto author = AuthorLookup("name: 'rows' dim: 2 vocabulary: 9");
+  const auto rule = FromText<OptimizerDesc>("adam { lr: 0.5 lazy_mode: false }");
+  ASSERT_TRUE(author->Spread("rows", rule).value());
+  ASSERT_TRUE(author->Minimize("loss", rule).ok());
+  const OpDesc& make = author->startup().blocks(0).ops(0);
+  EXPECT_EQ(FindAttr(make, "table")->s(),
+            "name: \"rows\" dim: 2 init { uniform: 0.01 } optimizer { adam { lr: 0.5 lazy_mode: true } }");
+}
+
+TEST(ProgramAuthorTest, AMatrixThatMustBeWholeIsNotSpread) {
+  const auto rule = FromText<OptimizerDesc>("sgd { lr: 0.5 }");
+  constexpr const char* kPlain = "name: 'rows' dim: 2 vocabulary: 9";
+  const auto expect_whole = [](ProgramAuthor& author, const OptimizerDesc& optimizer) {
+    const std::string before = author.main().SerializeAsString() + author.startup().SerializeAsString();
+    const auto spread = author.Spread("rows", optimizer);
+    ASSERT_TRUE(spread.ok()) << spread.status().ToString();
+    EXPECT_FALSE(*spread);
+    EXPECT_EQ(author.main().SerializeAsString() + author.startup().SerializeAsString(), before);
+  };
+  expect_whole(*AuthorLookup(kPlain), FromText<OptimizerDesc>("momentum { lr: 0.5 }"));
+  expect_whole(*AuthorLookup("name: 'rows' dim: 2 vocabulary: 9 optimizer { momentum { lr: 0.5 } }"), rule);
+  expect_whole(*AuthorLookup("name: 'rows' dim: 2 vocabulary: 9 out_of_range: ZERO"), rule);
+  auto author = AuthorLookup(kPlain);
+  ASSERT_TRUE(author->SetInitialValues("rows", std::vector<float>(18, 1.0f)).ok());
+  expect_whole(*author, rule);
+  author = AuthorLookup(kPlain);
+  ASSERT_TRUE(author->SetStopGradient("rows", true).ok());
+  expect_whole(*author, rule);
+  author = AuthorLookup(kPlain);
+  ASSERT_TRUE(author->SetRule("rows", FromText<ParameterRule>("regularization { l2: 0.1 }")).ok());
+  expect_whole(*author, rule);
+  author = AuthorLookup(kPlain);
+  ASSERT_TRUE(author->Append(MakeOp("mean", {{"X", {"rows"}}}, {{"Out", {"all"}}})).ok());
+  expect_whole(*author, rule);
+  author = AuthorLookup(kPlain);
+  ASSERT_TRUE(author->Minimize("loss", rule).ok());
+  expect_whole(*author, rule);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -510,6 +510,70 @@ class FleetTest(program_test.Fresh):
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 call()
 
+    def sparse(self, rule, strategy=None, distributed=True):
+        """A program with an embedding of is_sparse=True, and its clone for tests, which is made before it is minimized."""
+        main, startup = millrace.Program(), millrace.Program()
+        with millrace.program_guard(main, startup), millrace.unique_name.guard():
+            label, dense = layers.data("label", [1], dtype="int64"), layers.data("dense", [2])
+            slots = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
+            rows = layers.embedding(slots[0], [60, 4], is_sparse=True, padding_idx=0, param_attr="rows")
+            whole = layers.embedding(slots[1], [60, 2], param_attr="whole")
+            pooled = layers.concat([layers.sequence_pool(part, "average") for part in (rows, whole)] + [dense], axis=1)
+            predict = layers.fc(pooled, 2, act="softmax", param_attr="w", bias_attr=False)
+            loss = layers.mean(layers.cross_entropy(predict, label))
+            test = main.clone(for_test=True)
+            if distributed:
+                rule = self.job.distributed_optimizer(rule, strategy)
+            rule.minimize(loss)
+        self.exe.run(startup)
+        return main, test, predict, [label, dense, *slots]
+
+    def test_rows_of_sparse_embeddings_are_no_matrix_that_every_rank_has_whole(self):
+        scope = millrace.global_scope()
+        main, test, predict, slots = self.sparse(optimizer.Adagrad(0.1))
+        self.assertEqual(len(scope.get("rows").keys), 0)
+        self.assertEqual(scope.get("whole").shape, (60, 2))
+        report = self.exe.train_from_dataset(main, self.dataset(slots), print_period=0)
+        self.assertEqual(report.examples, 64)
+        trained = scope.get("rows")
+        self.assertGreater(len(trained.keys), 5)
+        # The clone of before looks up the same rows.
+        feed = {"label": [[1]], "dense": [[0, 0]], **{slot.name: [[7]] for slot in slots[2:]}}
+        ours, = self.exe.run(test, feed=feed, fetch_list=[predict.name])
+        self.exe.train_from_dataset(main, self.dataset(slots), print_period=0)
+        self.assertFalse((self.exe.run(test, feed=feed, fetch_list=[predict.name])[0] == ours).all())
+        self.job.save_model(self.path("saved"))
+        self.assertEqual(os.listdir(self.path("saved/tables")), ["rows"])
+
+    def test_rules_that_move_every_row_keep_the_matrix(self):
+        for rule, strategy in ((optimizer.Momentum(0.1), None), (optimizer.Adam(0.1), StrategyFactory.create_geo_strategy(4))):
+            with millrace.scope_guard(millrace.Scope()):
+                self.sparse(rule, strategy)
+                self.assertEqual(millrace.global_scope().get("rows").shape, (60, 4))
+        for rule, strategy in ((optimizer.Adam(0.1), None), (optimizer.Ftrl(0.1), StrategyFactory.create_geo_strategy(4))):
+            with millrace.scope_guard(millrace.Scope()):
+                self.sparse(rule, strategy)
+                self.assertEqual(len(millrace.global_scope().get("rows").keys), 0)
+
+    def test_the_matrix_that_a_folder_has_becomes_rows(self):
+        main, _, _, slots = self.sparse(optimizer.SGD(0.1), distributed=False)
+        self.exe.train_from_dataset(main, self.dataset(slots), print_period=0)
+        matrix = millrace.global_scope().get("rows")
+        millrace.save_persistables(self.exe, self.path("whole"), main)
+        shutil.copytree(self.path("whole"), self.path("paddles"))
+        os.remove(self.path("paddles/MANIFEST"))
+        for folder in ("whole", "paddles"):
+            with millrace.scope_guard(millrace.Scope()):
+                self.sparse(optimizer.SGD(0.1))
+                self.job.load_model(self.path(folder))
+                rows = millrace.global_scope().get("rows")
+                np.testing.assert_array_equal(np.sort(rows.keys), np.arange(60))
+                np.testing.assert_array_equal(rows.values[np.argsort(rows.keys)], matrix)
+        shutil.copy(self.path("paddles/whole"), self.path("paddles/rows"))
+        with self.assertRaisesRegex(millrace.DataError, r'paddles/rows: table "rows" takes float32 \[rows, 4\], and the file has'):
+            self.sparse(optimizer.SGD(0.1))
+            self.job.load_model(self.path("paddles"))
+
     def test_the_module_is_the_object(self):
         self.assertEqual(fleet.init, fleet.fleet.init)
         self.assertIs(fleet.util, fleet.fleet.util)

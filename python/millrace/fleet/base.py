@@ -16,6 +16,8 @@ from .fleet_util import FleetUtil
 
 __all__ = ["DistributedOptimizer", "Fleet"]
 
+# Rules of which ranks can train copies of rows.
+_ADDED_UP = ("sgd", "adagrad", "ftrl")
 _BY_SAVE = "save_persistables writes dense parameters and tables, all of them"
 _BY_SCOPE = "a run on a new scope begins anew: with millrace.scope_guard(millrace.Scope())"
 _BY_TRAINER = "models with the rows of a mode, of each day, come from a job of `trainer` with incremental.save_mode (docs/tables.md)"
@@ -335,7 +337,10 @@ class DistributedOptimizer:
         if is_in_step and _ranks.size() > 1 and isinstance(loss, Variable) and loss.program.auc_states:
             raise ConfigError("minimize: the strategy has ranks train in step, which keeps no counts of layers.auc: set sync_mode = False "
                               "(a_sync = True), or leave auc out")
+        if isinstance(loss, Variable):
+            _spread(loss.program, self._optimizer, update)
         result = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+        loss.program._spread_copies()
         self._fleet._main_program = loss.program
         self._fleet._startup_program = _startup_of(loss.program, startup)
         # A batch of each rank is a step, as in Paddle.
@@ -351,6 +356,15 @@ class DistributedOptimizer:
 
     def __repr__(self):
         return "DistributedOptimizer(%r, %r)" % (self._optimizer, self._strategy)
+
+
+def _spread(program, optimizer, update):
+    """Lets the rows of embeddings with is_sparse=True lie on the ranks, as they lay on servers. On one rank, too: so folders and
+    models of any number of ranks are alike."""
+    if program._is_trained:
+        return
+    rules = {table: optimizer.text if own is None else own for table, own in program._sparse_tables.items()}
+    program._spread_tables({table: rule for table, rule in rules.items() if update != "GEO" or rule.split(" ", 1)[0] in _ADDED_UP})
 
 
 def _startup_of(program, given):
