@@ -140,6 +140,7 @@ def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, f
         "  # save_dir: %s   # every variable after training, one file each" % place("final"),
         "}",
         *servers.lines,
+        *_geo_lines(main_program),
     ]
     if fetch_list:
         lines += ["fetch_config {"]
@@ -186,6 +187,21 @@ SERVED = ("distributed_lookup_table", "distributed_push_sparse", "send", "pull_s
 LOOKUPS = ("distributed_lookup_table", "lookup_table", "lookup_table_v2")
 
 
+def _sends_what_moved(ops):
+    """Whether operators are those of a worker of geo: they update parameters and send what changed."""
+    return any("Param" in op.input_names for op in ops) and {op.type for op in ops if op.type in SERVED} == {"send"}
+
+
+def _geo_lines(main_program):
+    """How often ranks exchange, where Paddle's workers did so every few batches."""
+    if not _sends_what_moved(main_program.global_block().ops):
+        return []
+    strategy = getattr(paddle.distributed.fleet.fleet, "_user_defined_strategy", None)
+    steps = strategy.a_sync_configs["k_steps"] if strategy is not None else 0
+    return ["# Ranks train on copies and exchange every so many batches. Without launcher one process trains as ever.",
+            "dist { update: GEO geo_steps: %d }" % steps] if steps > 0 else []
+
+
 def _servers(main_program, fleet_desc, batch_size, accessors):
     """Reads what a PSParameter says of the tables that the program looks up, and of its dense parameters.
 
@@ -193,10 +209,8 @@ def _servers(main_program, fleet_desc, batch_size, accessors):
     """
     servers = _Servers()
     ops = main_program.global_block().ops
-    updates_itself = any("Param" in op.input_names for op in ops)
     served = sorted({op.type for op in ops if op.type in SERVED})
-    # geo: the program has its updates, and sends what changed.
-    if (not served or (updates_itself and served == ["send"])) and fleet_desc is None:
+    if (not served or _sends_what_moved(ops)) and fleet_desc is None:
         return servers
     tables = _table_params(fleet_desc if fleet_desc is not None else _desc_of_fleet(served))
     looked_up = {}

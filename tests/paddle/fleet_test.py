@@ -43,7 +43,9 @@ class Saved:
 
     def train(self, *settings):
         """The losses of all batches."""
-        flags = [word for setting in ("update_mode=SERIAL",) + settings for word in ("--set", setting)]
+        # Of ranks, others' updates come between those of one: such a job has no update_mode.
+        serial = () if "dist {" in self.job() else ("update_mode=SERIAL",)
+        flags = [word for setting in serial + settings for word in ("--set", setting)]
         support.run(self.bin + "/trainer", "--trainer_desc=" + self.folder + "/job/job.prototxt",
                     "--output_dir=" + self.folder + "/out", *flags)
         return [line["mean_1.tmp_0"] for line in support.metrics(self.folder + "/out") if "mean_1.tmp_0" in line]
@@ -81,6 +83,8 @@ def check_jobs(saved):
             support.fail("%s has other bounds:\n%s" % (kind, job.job()))
         if ("DownpourLiteWorker" in job.job()) != (kind.startswith("async") or kind in ("counted", "hidden", "exact")):
             support.fail("%s has another worker:\n%s" % (kind, job.job()))
+        if ("dist { update: GEO geo_steps: 100 }" in job.job()) != (kind == "geo"):
+            support.fail("%s has another dist:\n%s" % (kind, job.job()))
     check_refusals(saved)
 
 
