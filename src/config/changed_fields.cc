@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "config/print_config.h"
+#include "core/harmless_text.h"
+#include "core/shortened.h"
 #include "program/field_traits.h"
 #include "program/model_defaults.h"
 #include "trainer_desc.pb.h"
@@ -23,24 +25,29 @@ using google::protobuf::TextFormat;
 
 constexpr size_t kShown = 80;
 
-std::string Cut(std::string text) {
-  if (text.size() <= kShown) return text;
-  text.resize(kShown);
-  return text + " ...";
+std::string Cut(const std::string& text) {
+  const std::string shown = Harmless(StartOf(text, kShown));
+  return text.size() <= kShown ? shown : shown + " ...";
+}
+
+/// Words stay as they were written: without escapes, UTF-8 or not.
+TextFormat::Printer PrinterOfWords() {
+  TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  printer.SetUseUtf8StringEscaping(true);
+  return printer;
 }
 
 std::string ShownMessage(const Message& message) {
-  TextFormat::Printer printer;
-  printer.SetSingleLineMode(true);
   std::string text;
-  printer.PrintToString(message, &text);
+  PrinterOfWords().PrintToString(message, &text);
   return Cut(text.empty() ? "{}" : "{ " + text + "}");
 }
 
 /// One value of a field that is no message; `index` -1: the field is not repeated.
 std::string Value(const Message& message, const FieldDescriptor& field, int index) {
   std::string text;
-  TextFormat::PrintFieldValueToString(message, &field, index, &text);
+  PrinterOfWords().PrintFieldValueToString(message, &field, index, &text);
   return text;
 }
 

@@ -22,10 +22,12 @@ std::string Printable(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const size_t length = Utf8Length(text, i);
-    const bool control = length == 1 && (static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7F);
+    const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+    const bool control = length == 1 ? byte(i) < 0x20 || byte(i) == 0x7F  //
+                                     : length == 2 && byte(i) == 0xC2 && byte(i + 1) < 0xA0;
     if (length == 0 || (control && text[i] != '\t')) {
       out += '?';
-      ++i;
+      i += std::max<size_t>(length, 1);
       continue;
     }
     out += text.substr(i, length);

@@ -7,10 +7,11 @@
 namespace millrace {
 namespace {
 
-/// U+0000 to U+001F, and U+007F to U+009F, which terminals that read UTF-8 obey as well.
+/// U+0000 to U+001F, and U+007F to U+009F, which terminals that read UTF-8 obey as well; and the byte order mark, which
+/// nobody sees.
 bool IsControl(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
-  return byte(0) < ' ' || byte(0) == 0x7F || (byte(0) == 0xC2 && byte(1) < 0xA0);
+  return byte(0) < ' ' || byte(0) == 0x7F || (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\xEF\xBB\xBF";
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <vector>
 
 #include "core/float_text.h"
+#include "core/harmless_text.h"
 #include "core/integer_text.h"
+#include "core/shortened.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/log_key.h"
 #include "datafeed/put_row.h"
@@ -21,20 +22,9 @@ constexpr size_t kSnippetSize = 40;
 // C's isspace without '\n', which ends lines.
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-// The token with bytes that do not print as \xNN, cut to a readable length.
-std::string Printable(std::string_view token) {
-  std::string text;
-  for (const char c : token.substr(0, kSnippetSize)) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
-      char code[5];
-      std::snprintf(code, sizeof(code), "\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      text += code;
-    } else {
-      text += c;
-    }
-  }
-  if (token.size() > kSnippetSize) text += "...";
-  return text;
+// The token, cut to a readable length, as a terminal may show it.
+std::string Shown(std::string_view token) {
+  return Harmless(StartOf(token, kSnippetSize)) + (token.size() > kSnippetSize ? "..." : "");
 }
 
 template <class Sink>
@@ -84,7 +74,7 @@ class LineReader {
     error_.column = at_ + 1;
     error_.slot = slot;
     error_.expectation = std::move(expectation);
-    error_.snippet = Printable(token);
+    error_.snippet = Shown(token);
     return false;
   }
 

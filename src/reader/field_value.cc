@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include "core/float_text.h"
+#include "core/harmless_text.h"
+#include "core/shortened.h"
 
 namespace millrace {
 namespace {
@@ -58,10 +60,7 @@ bool IsNegative(std::string_view field) {
 
 std::string ShownField(std::string_view field) {
   if (field.empty()) return "nothing";
-  std::string shown(field.substr(0, kShownBytes));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
-  }
+  const std::string shown = Harmless(StartOf(field, kShownBytes));
   if (field.size() <= kShownBytes) return "\"" + shown + "\"";
   return "\"" + shown + "...\" (" + std::to_string(field.size()) + " bytes)";
 }

@@ -21,7 +21,7 @@ bool IsNegative(std::string_view field);
 inline constexpr std::string_view kTextIdAdvice =
     "ids are 0 to 18446744073709551615: leave out what only fills up a list, or give it an id of its own";
 
-/// `"12x"`, shortened, for messages; "nothing" when it is empty.
+/// `"12x"`, shortened, for messages, with what a terminal would obey as "\x1b"; "nothing" when it is empty.
 std::string ShownField(std::string_view field);
 
 }  // namespace millrace

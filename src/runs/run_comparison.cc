@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/changed_fields.h"
+#include "core/shortened.h"
 #include "metrics/metric_list.h"
 #include "trainer_desc.pb.h"
 
@@ -255,10 +256,7 @@ std::string NameOf(const RunRecord& run) {
 
 std::string CutForTable(const std::string& text) {
   constexpr size_t kLongest = 40;
-  if (text.size() <= kLongest) return text;
-  size_t end = kLongest - 3;
-  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // within a character
-  return text.substr(0, end) + "...";
+  return text.size() <= kLongest ? text : std::string(StartOf(text, kLongest - 3)) + "...";
 }
 
 RunRow RowOf(const std::vector<RunRecord>& runs, const std::vector<DifferingField>& fields,

@@ -49,6 +49,17 @@ TEST(ChangedFields, AnInitializerOrADimThatIsWrittenOutAsItsDefaultIsNoChange) {
   EXPECT_THAT(Changes(vectors + "dim: 1 } } }", vectors + "} } }"), ElementsAre("!model.layer[f].fm.dim: 1 -> 2"));
 }
 
+TEST(ChangedFields, WordsStayAsTheyWereWritten) {
+  TrainerDesc before;
+  TrainerDesc now;
+  before.mutable_data_desc()->set_pipe_command("grep größe \x1b[2J");
+  now.mutable_data_desc()->set_pipe_command(std::string(79, 'x') + "ö");
+  const std::vector<ChangedField> changes = ChangedJobFields(before, now);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].before, "\"grep größe \\033[2J\"");
+  EXPECT_EQ(changes[0].now, "\"" + std::string(79, 'x') + " ...");
+}
+
 TEST(ChangedFields, ElementsWithNamesAreComparedByThem) {
   const std::string a = "table { name: \"a\" dim: 2 } ";
   const std::string b = "table { name: \"b\" dim: 2 } ";

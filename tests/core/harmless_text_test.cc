@@ -25,5 +25,11 @@ TEST(HarmlessTextTest, AFailureKeepsItsCodeAndItsLines) {
   EXPECT_TRUE(Harmless(Status::Ok()).ok());
 }
 
+TEST(HarmlessTextTest, AByteOrderMarkIsSeen) {
+  EXPECT_EQ(Harmless("\xEF\xBB\xBF"
+                     "1"),
+            "\\xef\\xbb\\xbf1");
+}
+
 }  // namespace
 }  // namespace millrace

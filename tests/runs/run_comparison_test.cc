@@ -108,6 +108,18 @@ TEST_F(RunComparison, SlotsThatFollowFromFeaturesAreNotListed) {
   EXPECT_THAT(CompareRuns(runs_).value().paths, ElementsAre("data_desc.feature[age]", "data_desc.feature[country]"));
 }
 
+TEST_F(RunComparison, AValueIsNotCutWithinACharacter) {
+  const auto files = [](const std::string& last) {
+    return "filelist: '" + std::string(33, 'a') + "\u00e4\u00f6\u00fc" + last + "'";
+  };
+  Add(files("1"), 0.5, 0.6);
+  Add(files("22222222"), 0.5, 0.6);
+  const RunTable table = CompareRuns(runs_).value();
+  for (const RunRow& row : table.rows) {
+    EXPECT_EQ(row.cells[0].text, "[\"" + std::string(33, 'a') + "\u00e4...");
+  }
+}
+
 TEST_F(RunComparison, WhatIsBetterIsNotGuessed) {
   written_.Write("a", "metrics.jsonl", "{\"step\":10,\"examples\":320,\"eval_loss\":0.9,\"eval_auc\":0.1}\n");
   for (int i = 0; i < 2; ++i) runs_.push_back(ReadRun(written_.folder("a")).value());
