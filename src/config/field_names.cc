@@ -1,11 +1,13 @@
 #include "config/field_names.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include <algorithm>
 #include <deque>
 #include <iterator>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,7 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
 constexpr int kFewFields = 12;
 
@@ -34,21 +37,69 @@ constexpr OtherWord kOtherWords[] = {
     {"workers", "thread_num says it"},
 };
 
+/// Whether a field lies at hand: of those that exclude each other only one may be set.
+bool MayStandIn(const Message* message, const FieldDescriptor& field) {
+  if (message == nullptr || field.containing_oneof() == nullptr) return true;
+  const FieldDescriptor* set = message->GetReflection()->GetOneofFieldDescriptor(*message, field.containing_oneof());
+  return set == nullptr || set == &field;
+}
+
+const Message* ChildOf(const Message* message, const FieldDescriptor& field) {
+  if (message == nullptr || field.is_repeated() || !message->GetReflection()->HasField(*message, &field))
+    return nullptr;
+  return &message->GetReflection()->GetMessage(*message, &field);
+}
+
 /// The shortest path below `root` to a field with this name; empty when there is none. Rules of accessors, whose
 /// settings are words of other trainers, are no place for them.
-std::string FindElsewhere(const Descriptor& root, const std::string& name) {
-  std::deque<std::pair<const Descriptor*, std::string>> queue = {{&root, ""}};
-  std::set<const Descriptor*> seen = {&root};
+std::string FindElsewhere(const Message& root, const std::string& name) {
+  struct Place {
+    const Descriptor* type;
+    const Message* message;  ///< null: none of the kind is set
+    std::string path;
+  };
+  std::deque<Place> queue = {{root.GetDescriptor(), &root, ""}};
+  std::set<const Descriptor*> seen = {root.GetDescriptor()};
   while (!queue.empty()) {
-    const auto [type, path] = queue.front();
+    const auto [type, message, path] = queue.front();
     queue.pop_front();
     if (type->FindFieldByName(name) != nullptr) return JoinPath(path, name);
     for (int i = 0; i < type->field_count(); ++i) {
       const FieldDescriptor* field = type->field(i);
       if (field->message_type() == SparseCommonSGDRuleParameter::descriptor()) continue;
-      if (field->message_type() == nullptr || !seen.insert(field->message_type()).second) continue;
-      queue.emplace_back(field->message_type(), JoinPath(path, field->name()));
+      if (field->message_type() == nullptr || !MayStandIn(message, *field)) continue;
+      if (!seen.insert(field->message_type()).second) continue;
+      queue.push_back({field->message_type(), ChildOf(message, *field), JoinPath(path, field->name())});
     }
+  }
+  return "";
+}
+
+/// Where the field belongs when it is one of a message's fields that exclude each other, as rules of an optimizer do;
+/// empty when none of them has it.
+std::string FindInChoice(const Message& message, const std::string& name) {
+  const Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.oneof_decl_count(); ++i) {
+    const auto& choice = *type.oneof_decl(i);
+    std::vector<std::string> places;
+    for (int k = 0; k < choice.field_count(); ++k) {
+      const FieldDescriptor& field = *choice.field(k);
+      if (field.message_type() == nullptr || field.message_type()->FindFieldByName(name) == nullptr) continue;
+      places.push_back(field.name());
+    }
+    if (places.empty()) continue;
+    const FieldDescriptor* set = message.GetReflection()->GetOneofFieldDescriptor(message, &choice);
+    const bool is_of_set = set != nullptr && std::find(places.begin(), places.end(), set->name()) != places.end();
+    if (is_of_set || places.size() == 1) {
+      const std::string& place = is_of_set ? set->name() : places[0];
+      const bool is_other = set != nullptr && !is_of_set;
+      return "it belongs into " + place + " { ... }" + (is_other ? ", and " + set->name() + " is set" : "");
+    }
+    std::string all;
+    for (size_t k = 0; k < places.size(); ++k) {
+      all += (k == 0 ? "" : k + 1 == places.size() ? " or " : ", ") + places[k];
+    }
+    return "it belongs into one of its rules, " + all + (set != nullptr ? ", and " + set->name() + " is set" : "");
   }
   return "";
 }
@@ -64,8 +115,12 @@ const FieldDescriptor* FindField(const Descriptor& type, std::string_view name) 
   return nullptr;
 }
 
-UnknownField ExplainUnknownField(const Descriptor& type, std::string_view name, const Descriptor& root) {
+UnknownField ExplainUnknownField(const Message& of, std::string_view name, const Message& root) {
+  const Descriptor& type = *of.GetDescriptor();
   std::string message = type.name() + " has no field \"" + std::string(name) + "\"";
+  if (const std::string place = FindInChoice(of, std::string(name)); !place.empty()) {
+    return {message + "; " + place, nullptr};
+  }
   std::vector<std::string_view> fields;
   for (int i = 0; i < type.field_count(); ++i) fields.push_back(type.field(i)->name());
   const std::string elsewhere = FindElsewhere(root, std::string(name));
@@ -73,7 +128,7 @@ UnknownField ExplainUnknownField(const Descriptor& type, std::string_view name, 
   // A true name at another place says more than a name that only looks alike.
   if (!elsewhere.empty() && (nearest.empty() || EditDistance(name, nearest) > 1)) {
     const size_t dot = elsewhere.rfind('.');
-    if (dot == std::string::npos) return {message + "; it is a field of " + root.name(), nullptr};
+    if (dot == std::string::npos) return {message + "; it is a field of " + root.GetDescriptor()->name(), nullptr};
     return {message + "; it belongs into " + elsewhere.substr(0, dot) + " { ... }", nullptr};
   }
   if (!nearest.empty()) {

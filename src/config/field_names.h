@@ -6,6 +6,7 @@
 namespace google::protobuf {
 class Descriptor;
 class FieldDescriptor;
+class Message;
 }  // namespace google::protobuf
 
 namespace millrace {
@@ -21,10 +22,11 @@ struct UnknownField {
   const google::protobuf::FieldDescriptor* meant = nullptr;
 };
 
-/// Says that `type` has no such field, and what was probably meant: the nearest field, the place below `root` where a
-/// field of this name is, or all the fields when they are few.
-UnknownField ExplainUnknownField(const google::protobuf::Descriptor& type, std::string_view name,
-                                 const google::protobuf::Descriptor& root);
+/// Says that `message` has no such field, and what was probably meant: the nearest field, the place in `root` where a
+/// field of this name is, or all the fields when they are few. Of fields that exclude each other the one that is set is
+/// the place.
+UnknownField ExplainUnknownField(const google::protobuf::Message& message, std::string_view name,
+                                 const google::protobuf::Message& root);
 
 /// Names what a field holds, for "X takes …": "a whole number (int32)", "a string", "a list of …".
 std::string TypeInWords(const google::protobuf::FieldDescriptor& field);

@@ -17,7 +17,6 @@
 namespace millrace {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
@@ -129,9 +128,8 @@ class Override {
   }
 
   const FieldDescriptor* Find(const Message& message, const Step& step) {
-    const Descriptor& type = *message.GetDescriptor();
-    const FieldDescriptor* field = FindField(type, View(step.name));
-    if (field == nullptr) Error(step.name, ExplainUnknownField(type, View(step.name), *root_->GetDescriptor()).message);
+    const FieldDescriptor* field = FindField(*message.GetDescriptor(), View(step.name));
+    if (field == nullptr) Error(step.name, ExplainUnknownField(message, View(step.name), *root_).message);
     return field;
   }
 

@@ -45,22 +45,24 @@ class Parser {
   }
 
   bool ParseRoot(Message* message, const std::string& path) {
-    root_ = message->GetDescriptor();
-    open_.push_back({root_, {}, 0});
+    root_ = message;
+    open_.push_back({message->GetDescriptor(), {}, 0});
     while (Peek().kind != Kind::kEnd) {
       ParseFields(message, path);
       if (Peek().kind == Kind::kEnd) break;
       Broken(Peek(), "\"" + Text(Peek()) + "\" closes nothing");
       ++at_;
     }
+    ReportUnknown();
     return intact_;
   }
 
   void ParseValueOnly(Message* parent, const FieldDescriptor& field, const std::string& path) {
-    root_ = parent->GetDescriptor();
-    open_.push_back({root_, {}, 0});
+    root_ = parent;
+    open_.push_back({parent->GetDescriptor(), {}, 0});
     ParseValue(parent, field, path, Peek());
     if (Peek().kind != Kind::kEnd) Error(Peek(), "\"" + Text(Peek()) + "\" stands after the value");
+    ReportUnknown();
   }
 
  private:
@@ -126,9 +128,8 @@ class Parser {
       if (field == nullptr && ClosesForgottenBrace(name)) return;
       ++at_;
       if (field == nullptr) {
-        const UnknownField unknown = ExplainUnknownField(*message->GetDescriptor(), View(name), *root_);
-        Error(name, unknown.message);
-        field = unknown.meant;
+        unknown_.emplace_back(message, name);
+        field = ExplainUnknownField(*message, View(name), *root_).meant;
         // What was surely meant is read as if it stood there, so that a slip hides no mistake and causes none.
         if (field == nullptr || !MayBeSet(*message, *field)) {
           SkipValue();
@@ -137,6 +138,11 @@ class Parser {
       }
       ParseField(message, *field, path, name);
     }
+  }
+
+  /// Where a name belongs is known once all is read: the rule of an optimizer may stand behind its rate.
+  void ReportUnknown() {
+    for (const auto& [message, name] : unknown_) Error(name, ExplainUnknownField(*message, View(name), *root_).message);
   }
 
   /// A field that this message does not have but one around it has, and that is indented no deeper than this message's
@@ -370,7 +376,8 @@ class Parser {
   const std::vector<Token> tokens_;
   Diagnostics* const diagnostics_;
   FieldPositions* const positions_;
-  const Descriptor* root_ = nullptr;
+  const Message* root_ = nullptr;
+  std::vector<std::pair<const Message*, Token>> unknown_;  ///< names that are no fields of their messages
   std::vector<OpenMessage> open_;
   size_t at_ = 0;
   size_t separator_ = 0;
