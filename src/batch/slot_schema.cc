@@ -71,6 +71,7 @@ Result<std::vector<std::string>> ExpandSlotRange(std::string_view name) {
 
 Result<SlotSchema> SlotSchema::Create(const DataFeedDesc& desc) {
   SlotSchema schema;
+  schema.is_of_features_ = desc.feature_size() > 0;
   std::string problems;
   std::set<std::string, std::less<>> seen;
   const auto report = [&problems](const std::string& message) {

@@ -48,10 +48,13 @@ class SlotSchema {
   int used_count() const { return static_cast<int>(used_.size()); }
   /// The used slot with this name, or -1.
   SlotId Find(std::string_view name) const;
+  /// Whether features make the slots: then nobody writes these, and advice is about features.
+  bool is_of_features() const { return is_of_features_; }
 
  private:
   std::vector<SlotSpec> slots_;
   std::vector<SlotSpec> used_;
+  bool is_of_features_ = false;
 };
 
 /// Writes "C1..C26" out as its 26 names; a name without ".." comes back alone. "C26..C1" and "C1..D3" are errors.

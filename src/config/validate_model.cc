@@ -24,6 +24,7 @@ class ModelCheck {
       : model_(model), check_(check), read_(std::move(read_elsewhere)) {
     for (const DefinedName& slot : slots) defined_.emplace(slot.name, slot);
     slots_known_ = !slots.empty();
+    are_features_ = slots_known_ && slots[0].path.starts_with("data_desc.feature[");
   }
 
   void Run() {
@@ -82,6 +83,8 @@ class ModelCheck {
   }
 
  private:
+  /// What makes ids of a slot.
+  std::string IdAdvice() const { return are_features_ ? "id {}, hash {} or vocabulary {}" : "type: \"uint64\""; }
   static std::string KindName(const MetricDesc& metric, const std::string& otherwise) {
     if (metric.has_class_name()) return metric.class_name();
     return metric.has_kind() ? MetricDesc::Kind_Name(metric.kind()) : otherwise;
@@ -380,7 +383,7 @@ class ModelCheck {
     }
     if (!of_floats.empty()) {
       check_.Error(path, first(of_floats, " and ") + (of_floats.size() > 1 ? " hold" : " holds") +
-                             " floats; an embedding looks up ids (type: \"uint64\")");
+                             " floats; an embedding looks up ids (" + IdAdvice() + ")");
     }
   }
 
@@ -436,8 +439,9 @@ class ModelCheck {
     } else if (!defined.is_dense) {
       check_.Error(path, "slot \"" + name + "\" is sparse; it becomes a vector through an embedding layer");
     } else if (!defined.is_float) {
-      check_.Error(path,
-                   "slot \"" + name + "\" holds ids; a layer reads floats (type: \"float\") or an embedding of them");
+      check_.Error(path, "slot \"" + name + "\" holds ids; a layer reads floats (" +
+                             (are_features_ ? "a feature without " + IdAdvice() : "type: \"float\"") +
+                             ") or an embedding of them");
     }
     return &defined;
   }
@@ -510,7 +514,7 @@ class ModelCheck {
                           (loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY);
     if (label != nullptr && is_class && label->is_float) {
       check_.Error(path + ".label", "slot \"" + loss.label() + "\" holds floats, but " +
-                                        LossDesc::Kind_Name(loss.kind()) + " reads a class (type: \"uint64\")");
+                                        LossDesc::Kind_Name(loss.kind()) + " reads a class (" + IdAdvice() + ")");
     }
   }
 
@@ -575,7 +579,8 @@ class ModelCheck {
     }
     const DefinedName* group = Slot(metric.group(), path + ".group");
     if (group != nullptr && group->is_float) {
-      check_.Error(path + ".group", "slot \"" + metric.group() + "\" holds floats; groups are ids (type: \"uint64\")");
+      check_.Error(path + ".group",
+                   "slot \"" + metric.group() + "\" holds floats; groups are ids (" + IdAdvice() + ")");
     }
     if (!kind.empty() && !is_grouped) {
       check_.Error(path + ".group", kind + " has no groups; GAUC has");
@@ -584,6 +589,7 @@ class ModelCheck {
 
   const ModelDesc& model_;
   Checker& check_;
+  bool are_features_ = false;
   bool slots_known_ = false;  ///< without slots, which is reported elsewhere, every name would look wrong
   std::map<std::string, DefinedName> defined_;
   std::map<std::string, std::string> tables_;

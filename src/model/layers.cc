@@ -67,12 +67,8 @@ bool PoolAtOnce(Lowering& lowering, const std::string& where, const std::string&
 /// noted, for another.
 std::string CountOfSlot(Lowering& lowering, const std::string& where, const std::string& field,
                         const std::string& name) {
-  const SlotSpec* slot = lowering.Slot(where, field, name);
+  const SlotSpec* slot = lowering.OneValueSlot(where, field, name);
   if (slot == nullptr) return "";
-  if (!slot->is_dense || slot->width != 1) {
-    lowering.Problem(where, field + ": slot \"" + name + "\" must have one value an example: is_dense: true");
-    return "";
-  }
   if (slot->type == SlotType::kFloat) return name;
   std::string as_float = name + "@COUNT";
   if (lowering.main().Has(as_float)) return as_float;

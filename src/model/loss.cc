@@ -22,17 +22,6 @@ struct LossContext {
   std::string Var(const char* part) const { return variable + "." + part; }
 };
 
-/// A slot that has one value an example, or null with the mistake noted.
-const SlotSpec* OneValueSlot(Lowering& lowering, const std::string& where, std::string_view field,
-                             const std::string& name) {
-  const SlotSpec* slot = lowering.Slot(where, field, name);
-  if (slot == nullptr || (slot->is_dense && slot->width == 1)) return slot;
-  lowering.Problem(where, std::string(field) + ": slot \"" + name +
-                              "\" must have one value an example; set is_dense: true and shape: "
-                              "[-1, 1]");
-  return nullptr;
-}
-
 /// Appends an operator that makes the weights `out` of what is bound, and, where it is not empty, `label_out`.
 bool AppendWeights(Lowering& lowering, const std::string& where, const ExampleWeights& weights, const std::string& out,
                    const std::string& label_out) {
@@ -62,7 +51,7 @@ std::optional<ExampleWeights> WeightsOf(Lowering& lowering, const LossContext& l
   bool fits = true;
   const auto slot = [&](const char* field, const std::string& name, std::string* to) {
     if (name.empty()) return;
-    fits = OneValueSlot(lowering, loss.where, field, name) != nullptr && fits;
+    fits = lowering.OneValueSlot(loss.where, field, name) != nullptr && fits;
     *to = name;
   };
   slot("sample_weight", desc.sample_weight(), &weights.sample_weight);
@@ -319,7 +308,7 @@ std::optional<LoweredTask> LowerTask(Lowering& lowering, const LossContext& cont
   if (!(loss.l2() >= 0)) lowering.Problem(where, "l2: must not be negative; " + std::to_string(loss.l2()));
   const std::optional<std::vector<std::string>> in = LossInputs(lowering, context, kind, name);
   if (loss.label().empty()) lowering.Problem(where, "label: names no slot");
-  const SlotSpec* slot = loss.label().empty() ? nullptr : OneValueSlot(lowering, where, "label", loss.label());
+  const SlotSpec* slot = loss.label().empty() ? nullptr : lowering.OneValueSlot(where, "label", loss.label());
   using Reads = LossKind::Reads;
   const bool fits =
       in && (kind.reads == Reads::kAny || CheckColumns(lowering, where, name, (*in)[0], kind.reads == Reads::kColumn));
@@ -389,7 +378,7 @@ bool CheckDownsample(Lowering& lowering) {
   if (desc.label().empty()) {
     lowering.Problem("downsample", "label: names no slot");
   } else {
-    (void)OneValueSlot(lowering, "downsample", "label", desc.label());
+    (void)lowering.OneValueSlot("downsample", "label", desc.label());
   }
   if (!(desc.rate() > 0 && desc.rate() <= 1)) {
     lowering.Problem("downsample", "rate: must be above 0 and at most 1; " + std::to_string(desc.rate()));

@@ -160,6 +160,18 @@ const SlotSpec* Lowering::Slot(std::string_view where, std::string_view field, c
   return &slot;
 }
 
+const SlotSpec* Lowering::OneValueSlot(std::string_view where, std::string_view field, const std::string& name) {
+  const SlotSpec* slot = Slot(where, field, name);
+  if (slot == nullptr || (slot->is_dense && slot->width == 1)) return slot;
+  std::string advice = "set is_dense: true and shape: [-1, 1]";
+  if (schema_->is_of_features()) {
+    advice = slot->is_dense ? "its feature takes " + std::to_string(slot->width) + " columns: name one by from"
+                            : "say is_dense: true in feature { name: \"" + name + "\" }";
+  }
+  Problem(where, std::string(field) + ": slot \"" + name + "\" must have one value an example; " + advice);
+  return nullptr;
+}
+
 bool Lowering::HasOwnNames(const std::string& layer) const {
   const std::string own = layer + ".";
   // Variables within a layer begin with its name and a dot, those of a table with its name.

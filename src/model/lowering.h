@@ -67,6 +67,8 @@ class Lowering {
                                          const std::string& joined);
   /// A used slot by name, declared as a variable; null with the mistake noted.
   const SlotSpec* Slot(std::string_view where, std::string_view field, const std::string& name);
+  /// As Slot, of one that has one value an example.
+  const SlotSpec* OneValueSlot(std::string_view where, std::string_view field, const std::string& name);
   /// The slot of this name, used or not, without a search; null: there is none.
   const SlotSpec* FindSlot(std::string_view name) const;
   /// Whether no other name of the model can be one that begins with `layer` and a dot.

@@ -13,15 +13,6 @@
 namespace millrace {
 namespace {
 
-/// Notes a mistake when a metric cannot read a value of the slot for every example.
-void CheckMetricColumn(Lowering& lowering, const std::string& where, const std::string& field,
-                       const std::string& name) {
-  const SlotSpec* slot = lowering.Slot(where, field, name);
-  if (slot == nullptr || (slot->is_dense && slot->width == 1)) return;
-  lowering.Problem(
-      where, field + ": slot \"" + name + "\" must have one value an example; set is_dense: true and shape: [-1, 1]");
-}
-
 /// The variable that a metric reads, or "" with the mistake noted.
 std::string MetricInput(Lowering& lowering, const std::string& where, const LoweredLoss& loss,
                         const std::string& name) {
@@ -68,7 +59,7 @@ void ResolveWeights(Lowering& lowering, const std::string& where, const MetricDe
   }
   if (metric.has_mask()) {
     weights.mask = metric.mask();
-    CheckMetricColumn(lowering, where, "mask", metric.mask());
+    (void)lowering.OneValueSlot(where, "mask", metric.mask());
   }
   if (!metric.weighted()) weights.sample_weight.clear();
   if (!metric.weighted() || has_own_label) weights.class_weight.clear();
@@ -91,7 +82,7 @@ std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& l
   if (task != nullptr) spec.prediction = task->predictions[0];
   if (metric.has_in()) spec.prediction = MetricInput(lowering, where, loss, metric.in());
   spec.label = metric.has_label() ? metric.label() : task != nullptr ? task->label : "";
-  if (metric.has_label()) CheckMetricColumn(lowering, where, "label", metric.label());
+  if (metric.has_label()) (void)lowering.OneValueSlot(where, "label", metric.label());
   if (spec.label.empty() && lowering.model().loss_size() > 1 && !loss.loss.empty()) {
     lowering.Problem(where, "loss: missing; \"" + metric.in() +
                                 "\" is the prediction of none, so name the loss whose " + "label it has, or a label");

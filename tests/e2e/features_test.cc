@@ -86,6 +86,20 @@ TEST(FeaturesJob, KilledOrNotTrainsTheSameModel) {
   }
 }
 
+TEST(FeaturesJob, ALabelThatIsNotDenseIsToldWhatItsFeatureLacks) {
+  const CsvJob csv(10);
+  const auto errors = [&](const std::string& set) {
+    Process trainer("trainer", {"--trainer_desc=" + csv.Job("epochs: 1"), "--validate_only", "--set=" + set});
+    EXPECT_EQ(trainer.Wait(), 2);
+    return trainer.errors();
+  };
+  const std::string label = errors("data_desc.feature[label].is_dense=false");
+  EXPECT_THAT(label, HasSubstr("must have one value an example; say is_dense: true in feature { name: \"label\" }"));
+  EXPECT_THAT(label, testing::Not(HasSubstr("shape")));
+  EXPECT_THAT(errors("data_desc.feature[label].from=[click, age]"),
+              HasSubstr("its feature takes 2 columns: name one by from"));
+}
+
 TEST(FeaturesJob, ARunThatGoesOnHasTheStatisticsOfItsBeginning) {
   const CsvJob csv(400);
   const std::string out = csv.folder() + "/out";
