@@ -1,6 +1,8 @@
 #include "datafeed/column_feed.h"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -29,6 +31,19 @@ std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
   if (desc.has_feature_states()) *of_plan.mutable_feature_states() = desc.feature_states();
   for (const SlotSpec& slot : schema.used()) of_plan.mutable_multi_slot_desc()->add_slots()->set_name(slot.name);
   return of_plan.SerializeAsString();
+}
+
+/// What to do about a text that stands where a value should, and by which other programs mean that there is none;
+/// nothing for other texts.
+std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_view text) {
+  constexpr std::string_view kWords[] = {"NA",   "N/A",  "#N/A", "n/a", "na", "NULL", "null", "Null",
+                                         "None", "none", "nil",  "\\N", "?",  "-",    "."};
+  if (std::find(std::begin(kWords), std::end(kWords), text) == std::end(kWords)) return "";
+  const std::string quoted = text == "\\N" ? "\\\\N" : std::string(text);
+  return "; where it means that there is no value, say csv { missing: \"" + quoted + "\" }" +
+         (feature.is_dense && !feature.has_default
+              ? " and what stands for one, default: \"0\" of the feature, as its slot is dense"
+              : "");
 }
 
 }  // namespace
@@ -61,8 +76,9 @@ Result<ColumnSetup> FeaturePlans::Setup(const SlotSchema& schema, const DataFeed
   return setup;
 }
 
-ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup)
+ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool takes_missing)
     : FormatFeed(schema, setup.options),
+      takes_missing_(takes_missing),
       statistics_(setup.statistics),
       row_(setup.plan),
       plan_(statistics_ != nullptr ? statistics_->plan() : row_.plan()),
@@ -104,7 +120,11 @@ LineResult ColumnFeed::FailRow(std::string_view line, const FeatureError& error)
       !error.text.empty() && !before(found, line.data()) && before(found, line.data() + line.size());
   const size_t at = is_in_line ? static_cast<size_t>(found - line.data()) : begins_.empty() ? 0 : begins_[column];
   const std::string shown = error.kind == FeatureError::Kind::kTooMany ? "more" : ShownField(error.text);
-  Fail(LineKindOf(error.kind), feature.name, of_column + "expected " + error.expected + ", found " + shown, at + 1);
+  const bool may_be_missing = takes_missing_ && error.kind == FeatureError::Kind::kBadValue;
+  Fail(LineKindOf(error.kind), feature.name,
+       of_column + "expected " + error.expected + ", found " + shown +
+           (may_be_missing ? AdviceOnMissing(feature, error.text) : ""),
+       at + 1);
   return LineResult::kBad;
 }
 

@@ -43,8 +43,8 @@ struct ColumnSetup {
 /// own cuts a line into the texts of the columns. One thread.
 class ColumnFeed : public FormatFeed {
  protected:
-  /// `schema` must outlive it.
-  ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup);
+  /// `schema` must outlive it. `takes_missing`: whether csv.missing lists texts that mean that there is no value.
+  ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool takes_missing = false);
 
   // For Read.
 
@@ -62,6 +62,7 @@ class ColumnFeed : public FormatFeed {
   LineResult PutNothing();
   LineResult FailRow(std::string_view line, const FeatureError& error);
 
+  const bool takes_missing_;
   FeatureStatistics* const statistics_;
   FeatureRow row_;  ///< without statistics
   const FeaturePlan& plan_;

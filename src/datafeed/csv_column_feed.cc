@@ -30,6 +30,23 @@ Result<std::vector<std::string>> NamesOf(std::string_view header, const CsvDiale
   return BadData("the header: expected " + mistake.expected + ", found " + ShownField(mistake.found));
 }
 
+constexpr char kDelimiters[] = {';', '\t', '|', ','};
+
+/// By what a line seems to be cut that is one value where it is cut by `delimiter`: what it holds most of; 0: nothing.
+char OtherDelimiter(std::string_view line, char delimiter) {
+  char most = 0;
+  std::ptrdiff_t count = 0;
+  for (const char other : kDelimiters) {
+    const auto found = std::count(line.begin(), line.end(), other);
+    if (other == delimiter || found <= count) continue;
+    most = other;
+    count = found;
+  }
+  return most;
+}
+
+std::string Named(char delimiter) { return delimiter == '\t' ? "\\t" : std::string(1, delimiter); }
+
 bool IsBlankLine(std::string_view line) {
   return std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t'; });
 }
@@ -58,16 +75,41 @@ Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema
 }
 
 CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, CsvDialect dialect)
-    : ColumnFeed(schema, setup), dialect_(std::move(dialect)), cut_(dialect_) {}
+    : ColumnFeed(schema, setup, true), dialect_(std::move(dialect)), cut_(dialect_) {}
 
 Status CsvColumnFeed::TakeHeader(std::string_view header) {
   note_.clear();
   if (!has_headers_ || (header == header_ && !places_.empty())) return Status::Ok();
   MR_ASSIGN(const std::vector<std::string> names, NamesOf(header, dialect_));
+  MR_TRY(CheckDelimiter(header, names));
   MR_TRY(TakeNames(names, "the header"));
   header_ = header;
   NoteChanges(names);
   return Status::Ok();
+}
+
+Status CsvColumnFeed::CheckDelimiter(std::string_view header, const std::vector<std::string>& names) const {
+  const std::vector<std::string>& columns = plan().columns();
+  const auto found_in = [&](const std::vector<std::string>& some) {
+    return std::count_if(columns.begin(), columns.end(), [&](const std::string& column) {
+      return std::find(some.begin(), some.end(), column) != some.end();
+    });
+  };
+  auto most = found_in(names);
+  if (most == static_cast<std::ptrdiff_t>(columns.size())) return Status::Ok();
+  char seems = names.size() == 1 ? OtherDelimiter(header, dialect_.delimiter) : 0;
+  for (const char other : kDelimiters) {
+    CsvDialect dialect = dialect_;
+    dialect.delimiter = other;
+    const Result<std::vector<std::string>> cut = NamesOf(header, dialect);
+    if (!cut.ok() || cut->size() <= names.size() || found_in(*cut) <= most) continue;
+    most = found_in(*cut);
+    seems = other;
+  }
+  if (seems == 0) return Status::Ok();
+  return BadData("the header has " + std::to_string(names.size()) + (names.size() == 1 ? " column" : " columns") +
+                 " where the delimiter is \"" + Named(dialect_.delimiter) + "\"; it seems to be \"" + Named(seems) +
+                 "\": csv { delimiter: \"" + Named(seems) + "\" }");
 }
 
 void CsvColumnFeed::NoteChanges(const std::vector<std::string>& names) {
@@ -91,11 +133,12 @@ void CsvColumnFeed::NoteChanges(const std::vector<std::string>& names) {
 }
 
 Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std::string& of) {
+  const std::vector<std::string>& columns = plan().columns();
   std::vector<int> places(names.size(), -1);
   std::string problems;
   const auto report = [&problems](const std::string& problem) { problems += (problems.empty() ? "" : "\n") + problem; };
-  for (size_t i = 0; i < plan().columns().size(); ++i) {
-    const std::string& column = plan().columns()[i];
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const std::string& column = columns[i];
     const auto found = std::find(names.begin(), names.end(), column);
     if (found == names.end()) {
       const std::vector<std::string_view> known(names.begin(), names.end());
@@ -136,7 +179,11 @@ LineResult CsvColumnFeed::FailWidth(std::string_view line) {
                                (has_headers_ ? "file's header" : "job's csv.names") + " says, found " +
                                std::to_string(cut_.count());
   if (cut_.count() < places_.size()) {
-    Fail(LineErrorKind::kMissingValues, "", expected, line.size() + 1);
+    const char other = cut_.count() == 1 ? OtherDelimiter(line, dialect_.delimiter) : 0;
+    const std::string advice = other == 0 ? ""
+                                          : "; where values are cut by \"" + Named(other) +
+                                                "\", say csv { delimiter: \"" + Named(other) + "\" }";
+    Fail(LineErrorKind::kMissingValues, "", expected + advice, line.size() + 1);
   } else {
     Fail(LineErrorKind::kTrailing, "", expected + " (trailing_values: IGNORE takes more)", cut_.first_beyond() + 1);
   }

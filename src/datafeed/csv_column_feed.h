@@ -23,6 +23,8 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
  private:
   CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, CsvDialect dialect);
   LineResult Read(std::string_view line) override;
+  /// kBadData for a header whose names are those of the plan where another delimiter cuts it.
+  Status CheckDelimiter(std::string_view header, const std::vector<std::string>& names) const;
   /// Finds the columns of the plan among `names`.
   Status TakeNames(const std::vector<std::string>& names, const std::string& of);
   LineResult FailWidth(std::string_view line);

@@ -79,8 +79,7 @@ class FrameFeed final : public ColumnFeed {
  public:
   static Result<std::unique_ptr<DataFeed>> Create(std::shared_ptr<const Frames> frames, const SlotSchema& schema,
                                                   const DataFeedDesc& desc, const ColumnSetup& setup) {
-    std::unique_ptr<FrameFeed> feed(new FrameFeed(std::move(frames), schema, setup));
-    feed->is_csv_ = desc.name() == "csv";
+    std::unique_ptr<FrameFeed> feed(new FrameFeed(std::move(frames), schema, setup, desc.name() == "csv"));
     feed->keeps_spaces_ = !feed->is_csv_ || desc.csv().keep_spaces();
     if (feed->is_csv_) feed->missing_.assign(desc.csv().missing().begin(), desc.csv().missing().end());
     MR_TRY(feed->FindColumns());
@@ -88,8 +87,12 @@ class FrameFeed final : public ColumnFeed {
   }
 
  private:
-  FrameFeed(std::shared_ptr<const Frames> frames, const SlotSchema& schema, const ColumnSetup& setup)
-      : ColumnFeed(schema, setup), frames_(std::move(frames)), cells_(texts().size()), lists_(texts().size()) {}
+  FrameFeed(std::shared_ptr<const Frames> frames, const SlotSchema& schema, const ColumnSetup& setup, bool is_csv)
+      : ColumnFeed(schema, setup, is_csv),
+        is_csv_(is_csv),
+        frames_(std::move(frames)),
+        cells_(texts().size()),
+        lists_(texts().size()) {}
 
   Status FindColumns() {
     std::string problems;
@@ -171,11 +174,11 @@ class FrameFeed final : public ColumnFeed {
     std::vector<std::string_view> views;
   };
 
+  const bool is_csv_;
   const std::shared_ptr<const Frames> frames_;
   std::vector<std::vector<size_t>> places_;  ///< of the plan's columns, by frame
   std::vector<Cell> cells_;
   std::vector<FeatureRow::List> lists_;
-  bool is_csv_ = false;
   bool keeps_spaces_ = true;
   std::vector<std::string> missing_;
 };
