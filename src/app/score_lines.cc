@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/absent_columns.h"
 #include "app/command_line.h"
 #include "app/score_metrics.h"
 #include "config/feed_names.h"
@@ -23,6 +25,7 @@
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
 #include "dataset/queue_dataset.h"
+#include "features/feature_plan.h"
 #include "kernels/non_finite.h"
 #include "reader/line_file.h"
 
@@ -76,6 +79,23 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
     }
     slots->erase(slot);
   }
+  return Status::Ok();
+}
+
+/// Leaves out slots that no score depends on and whose columns the file lacks, and says so.
+Status LeaveOutAbsent(const Predictor& predictor, const std::string& file, const std::stop_token& stop,
+                      DataFeedDesc* desc) {
+  MR_ASSIGN(const std::vector<AbsentSlot> absent, FindAbsentSlots(predictor, *desc, file, stop));
+  std::string columns;
+  bool has_label = true;
+  for (const AbsentSlot& slot : absent) {
+    MR_TRY(RemoveSlots(predictor, slot.slot, desc));
+    columns += (columns.empty() ? "\"" : ", \"") + Harmless(slot.column) + "\"";
+    has_label = has_label && !slot.is_label;
+  }
+  if (absent.empty()) return Status::Ok();
+  std::fprintf(stderr, "note: the input has no column %s, on which no score depends%s\n", columns.c_str(),
+               has_label ? "" : "; without the label there are no metrics");
   return Status::Ok();
 }
 
@@ -182,13 +202,24 @@ class Comparison {
   std::string first_;
 };
 
+/// Whether a failure is that of a slot, or of the header that lacks a column of it.
+bool IsAbout(const std::string& failure, const std::string& slot, const DataFeedDesc& desc) {
+  if (failure.find(": slot \"" + slot + "\": ") != std::string::npos) return true;
+  const auto plan = FeaturePlan::Create(desc, std::array{slot});
+  if (desc.feature_size() == 0 || !plan.ok()) return false;
+  const std::vector<std::string>& columns = (*plan)->columns();
+  return std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
+    return failure.find(" has no column \"" + column + "\"") != std::string::npos;
+  });
+}
+
 /// Adds to a line's failure how lines without a slot are read, when the slot is one that no score depends on.
 Status ExplainMissingSlot(Status failure, const Predictor& predictor, const DataFeedDesc& desc) {
   if (failure.code() != StatusCode::kBadData) return failure;
   const auto& feeds = predictor.feeds();
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
     const bool is_fed = std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end();
-    if (is_fed || failure.message().find(": slot \"" + slot.name() + "\": ") == std::string::npos) continue;
+    if (is_fed || !IsAbout(failure.message(), slot.name(), desc)) continue;
     return {failure.code(), failure.message() + "\n  the score does not depend on it: --without=" + slot.name() +
                                 " reads lines that lack it"};
   }
@@ -350,6 +381,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   if (request.pipe_command.has_value()) desc.set_pipe_command(*request.pipe_command);
   MR_TRY(RemoveSlots(predictor, request.without, &desc));
   const std::string file = request.input == "-" ? "/dev/stdin" : request.input;
+  MR_TRY(LeaveOutAbsent(predictor, file, stop, &desc));
   QueueDatasetOptions options;
   options.reads_ahead = ReadsAhead(file, desc.batch_size());
   options.stop = stop;
