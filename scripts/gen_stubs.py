@@ -114,6 +114,7 @@ TYPES = {
 OF_CLASS = {("Predictor", "columns"): "Any", ("Predictor", "feed"): "Union[str, Sequence[str]]", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
             ("io", "reader"): "Callable[[], Any]"}
 OF_CLASS.update({("Classifier", "y"): "Any", ("Regressor", "y"): "Any", ("_Estimator", "label"): "str", ("_Estimator", "weight"): "str"})
+OF_CLASS.update({("_Estimator", "early_stopping"): FLAG, ("_Estimator", "validation_fraction"): "float", ("Variable", "key"): "Any"})
 OF_FUNCTION = {**{("decorate_sample_generator", "sample_generator"): "Callable[[], Any]"},
                **{(method, "reader"): "Callable[[], Any]" for method in ("decorate_batch_generator", "decorate_sample_list_generator")},
                **{(name, "y"): "Union[Variable, float]"

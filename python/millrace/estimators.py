@@ -5,13 +5,13 @@
 """
 
 import inspect
-import numbers
 import os
 import tempfile
+import warnings
 
 import numpy as np
 
-from . import _checks, _frames
+from . import _checks, _columns
 from ._settings import quoted
 from .errors import ConfigError, Error
 from .job import Job
@@ -22,13 +22,14 @@ __all__ = ["Classifier", "Regressor"]
 _LABEL = "millrace_label_%d"
 _WEIGHT = "millrace_weight"
 _ROWS_OF_BUCKET = 50  # fewer teach an embedding nothing
+_ROWS_OF_ID = 20  # in fewer, texts may all differ by chance
 
 
 class _Estimator:
     """What both have: parameters, fitting, and the model as a value."""
 
     def __init__(self, layers=(64, 32), dim=8, epochs=10, lr=0.02, batch_size=None, threads=1, seed=1, buckets=50, patience=3,
-                 job=None, label="label", weight="weight", verbose=False):
+                 job=None, label="label", weight="weight", verbose=False, early_stopping=False, validation_fraction=0.1):
         self.layers = layers
         self.dim = dim
         self.epochs = epochs
@@ -42,6 +43,8 @@ class _Estimator:
         self.label = label
         self.weight = weight
         self.verbose = verbose
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
 
     @classmethod
     def _names(cls):
@@ -96,15 +99,16 @@ class _Estimator:
             Unfitted = ValueError
         raise Unfitted("This %s instance is not fitted yet; call fit(X, y) first" % type(self).__name__)
 
-    def _train(self, X, targets, sample_weight, eval_set):
-        """Trains on rows whose labels are the columns `targets`; eval_set is (X, targets) or None."""
-        columns = _table(X, "fit: X")
+    def _train(self, X, targets, sample_weight, eval_set, classes=None):
+        """Trains on rows whose labels are the columns `targets`; eval_set is (X, targets) or None, and `classes` the number
+        of each row's class."""
+        columns = _columns.table_of(X, "fit: X")
         rows = len(targets[0])
-        if rows != _rows_of(columns):
+        if rows != _columns.rows_of(columns):
             raise ValueError("Found input variables with inconsistent numbers of samples: X has %d rows and y %d" % (
-                _rows_of(columns), rows))
+                _columns.rows_of(columns), rows))
         names = list(columns)
-        if _has_names(X):
+        if _columns.has_names(X):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -117,13 +121,21 @@ class _Estimator:
         taken = set(names) & set(labels + [_WEIGHT])
         if taken:
             raise ValueError("X has a column %s, which is what the label is called" % ", ".join(map(repr, sorted(taken))))
+        other_weights = None
+        if self.early_stopping and eval_set is None:
+            train, held = self._hold_out(rows, classes)
+            eval_set = _columns.rows_at(X, held), [values[held] for values in targets]
+            X = _columns.rows_at(X, train)
+            columns, rows, targets = _columns.table_of(X, "fit: X"), len(train), [values[train] for values in targets]
+            if weights is not None:
+                weights, other_weights = weights[train], weights[held]
         text = self.job if self.job is not None else self._job_text(columns, labels, rows, weights is not None, eval_set is not None)
         weight = self.weight if self.job is not None else _WEIGHT
-        data = _with_columns(X, columns, {**dict(zip(labels, targets)), **({} if weights is None else {weight: weights})})
+        data = _columns.with_columns(X, columns, {**dict(zip(labels, targets)), **({} if weights is None else {weight: weights})})
         evaluated = None
         if eval_set is not None:
-            ones = {} if weights is None else {weight: np.ones(len(eval_set[1][0]))}
-            evaluated = _with_columns(eval_set[0], _table(eval_set[0], "fit: eval_set"), {**dict(zip(labels, eval_set[1])), **ones})
+            ones = {} if weights is None else {weight: np.ones(len(eval_set[1][0])) if other_weights is None else other_weights}
+            evaluated = _columns.with_columns(eval_set[0], _columns.table_of(eval_set[0], "fit: eval_set"), {**dict(zip(labels, eval_set[1])), **ones})
         with tempfile.TemporaryDirectory() as folder:
             job = Job.from_text(text, output_dir=folder, origin=type(self).__name__)
             model = os.path.join(folder, "model")
@@ -134,6 +146,24 @@ class _Estimator:
                 raise
             self._keep(model, text)
         return self
+
+    def _hold_out(self, rows, classes):
+        """The rows to train on, and those that say when to stop: of each class a share, drawn by the seed."""
+        if self.job is not None:
+            raise ValueError("early_stopping: a job of your own says so, by eval { early_stopping {} }; give fit the rows by eval_set")
+        if not _checks.whole("patience", self.patience, 0):
+            raise ValueError("early_stopping: patience is 0, which ends no training; give it 1 or more")
+        share = _checks.number("validation_fraction", self.validation_fraction)
+        if not 0 < share < 1:
+            raise ValueError("validation_fraction: a share of the rows between 0 and 1, not %r" % (share,))
+        rng = np.random.default_rng(_checks.whole("seed", self.seed, 0))
+        held = np.zeros(rows, dtype=bool)
+        for members in [np.arange(rows)] if classes is None else [np.flatnonzero(classes == one) for one in np.unique(classes)]:
+            count = min(len(members) - 1, max(1, round(share * len(members))))
+            held[rng.permutation(members)[:count]] = True
+        if not held.any():
+            raise ValueError("early_stopping: validation_fraction of %d rows leaves none to hold out; give fit an eval_set" % rows)
+        return np.flatnonzero(~held), np.flatnonzero(held)
 
     def _keep(self, folder, text):
         self.job_ = text
@@ -151,18 +181,18 @@ class _Estimator:
     def _scores(self, X):
         """[rows, labels]."""
         self._check_fitted()
-        columns = _table(X, "predict: X")
+        columns = _columns.table_of(X, "predict: X")
         if len(columns) != self.n_features_in_:
             raise ValueError("X has %d features, but %s is expecting %d features as input" % (
                 len(columns), type(self).__name__, self.n_features_in_))
         names = getattr(self, "feature_names_in_", None)
-        if names is not None and not _has_names(X):
+        if names is not None and not _columns.has_names(X):
             columns = dict(zip(names, columns.values()))
         if "_predictor" not in vars(self):
             with tempfile.TemporaryDirectory() as folder:
                 self.save(os.path.join(folder, "model"))
                 self._predictor = Predictor(os.path.join(folder, "model"))
-        scores = self._predictor.predict(_with_columns(X, columns, {}))
+        scores = self._predictor.predict(_columns.with_columns(X, columns, {}))
         return scores.reshape(len(scores), -1)
 
     def _job_text(self, columns, labels, rows, has_weights, has_eval):
@@ -172,13 +202,13 @@ class _Estimator:
         batch_size = self.batch_size if self.batch_size is not None else int(min(512, max(8, rows // 50)))
         threads = _checks.whole("threads", self.threads, 1)
         buckets = min(_checks.whole("buckets", self.buckets, 0), rows // _ROWS_OF_BUCKET)
-        features, ids, scaled = [], [], []
+        features, ids, scaled, words = [], [], [], []
         for at, (column, values) in enumerate(columns.items()):
             name = "f%d" % at
             source = "from: %s" % quoted(column)
-            kind = _kind_of(values)
+            kind = _columns.kind_of(values)
             if kind == "number":
-                features.append('feature { name: "%s.number" %s default: "%r" standardize {} }' % (name, source, _middle(values)))
+                features.append('feature { name: "%s.number" %s default: "%r" standardize {} }' % (name, source, _columns.middle(values)))
                 scaled.append(name + ".number")
                 if buckets > 1:
                     features.append('feature { name: "%s" %s bucketize { quantiles: %d } hash {} }' % (
@@ -191,6 +221,10 @@ class _Estimator:
             else:
                 features.append('feature { name: "%s" %s hash {} }' % (name, source))
                 ids.append(name)
+                words.append(_columns.words_of(values))
+                if words[-1] is not None and len(words[-1]) == rows >= _ROWS_OF_ID:
+                    warnings.warn("X has a column %r of text whose values are all different: an id says nothing about other rows, "
+                                  "and costs memory for each; leave it out" % (column,), UserWarning, stacklevel=4)
         for label in labels:
             features.append('feature { name: "%s" }' % label)
         if has_weights:
@@ -231,10 +265,11 @@ class _Estimator:
             evaluation = "eval { %s }\n" % ("early_stopping { metric: %s patience: %d }" % (
                 quoted(("y0/" if len(labels) > 1 else "") + watched), self.patience) if self.patience else "")
         return ("thread_num: %d\nupdate_mode: %s\nseed: %d\nepochs: %d\ncheckpoint { every_epochs: 0 }\noutput { tensorboard: false }\n"
-                "data_desc {\n  name: \"csv\"\n  csv { keep_spaces: true }\n  batch_size: %d\n  %s\n}\n"
+                "data_desc {\n  name: \"csv\"\n  csv { keep_spaces: true missing: [%s] }\n  batch_size: %d\n  %s\n}\n"
                 "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }\nmodel {\n  %s\n}\n%s" % (
                     threads, "SERIAL" if threads == 1 else "HOGWILD", _checks.whole("seed", self.seed, 0),
-                    _checks.whole("epochs", self.epochs, 1), _checks.whole("batch_size", batch_size, 1), "\n  ".join(features),
+                    _checks.whole("epochs", self.epochs, 1), ", ".join(map(quoted, _columns.missing_words(words))),
+                    _checks.whole("batch_size", batch_size, 1), "\n  ".join(features),
                     "\n  ".join(parts), evaluation))
 
 
@@ -250,7 +285,8 @@ class Classifier(_Estimator):
     for more than two one against the others each. Missing values are taken: a number's median stands for it.
 
     `epochs`, `lr` (of Adagrad), `batch_size` (None: by the number of rows), `threads` and `seed` are those of a job; one thread
-    repeats to the bit. With an eval_set, training ends when `patience` evaluations brought nothing better (0: never).
+    repeats to the bit. With an eval_set, training ends when `patience` evaluations brought nothing better (0: never); without one,
+    `early_stopping` holds `validation_fraction` of the rows out for that, of each class its share.
     `job` is the text of a TrainerDesc in place of all of this: `label` is its column of labels, 0 and 1, and `weight` that of
     weights.
     """
@@ -274,7 +310,7 @@ class Classifier(_Estimator):
                 raise ValueError("eval_set has classes that y has not: %r" % (unknown.tolist()[:5],))
             evaluated = other_X, self._targets(np.searchsorted(classes, other_y), len(classes))
         self.classes_ = classes
-        return self._train(X, self._targets(place, len(classes)), sample_weight, evaluated)
+        return self._train(X, self._targets(place, len(classes)), sample_weight, evaluated, place)
 
     @staticmethod
     def _targets(place, classes):
@@ -354,100 +390,12 @@ def _content_of(folder):
     return found
 
 
-def _table(X, what):
-    """Columns by name: of an array x0, x1 and so on."""
-    if type(X).__module__.startswith("scipy.sparse"):
-        raise TypeError("%s: sparse data was passed, and dense data is required; X.toarray() makes an array of it" % what)
-    if isinstance(X, dict):
-        return X
-    if _has_names(X):
-        return {name: X[name] for name in _frames.columns_of(X)}
-    if hasattr(X, "iloc"):
-        return {"x%d" % at: X.iloc[:, at] for at in range(X.shape[1])}
-    array = np.asarray(X)
-    if array.dtype.kind == "c":
-        raise ValueError("%s: Complex data not supported" % what)
-    if array.ndim != 2:
-        raise ValueError("%s: expected 2D array, got %dD array instead. Reshape your data: array.reshape(-1, 1) for one column, "
-                         "array.reshape(1, -1) for one row" % (what, array.ndim))
-    if array.shape[0] == 0 or array.shape[1] == 0:
-        raise ValueError("%s: Found array with %d sample(s) and %d feature(s) (shape=%s) while a minimum of 1 is required." % (
-            what, array.shape[0], array.shape[1], array.shape))
-    return {"x%d" % at: _plain(array[:, at]) for at in range(array.shape[1])}
-
-
-def _with_columns(X, columns, more):
-    """The table X, whose `columns` are these, with more of them; a frame stays one, so that it is read where it lies."""
-    if not _has_names(X) or isinstance(X, dict):
-        return dict(columns, **more)
-    if not more:
-        return X
-    if hasattr(X, "assign"):
-        return X.assign(**more)
-    if hasattr(X, "append_column"):
-        for name, values in more.items():
-            X = X.append_column(name, [values])
-        return X
-    if type(X).__module__.startswith("polars"):
-        import polars  # it is there already
-        return X.with_columns(*(polars.Series(name, values) for name, values in more.items()))
-    return dict(columns, **more)
-
-
-def _has_names(X):
-    """Whether its columns have names, all of them texts."""
-    if not (isinstance(X, dict) or hasattr(X, "columns") or hasattr(X, "column_names") or _frames.is_frame(X)):
-        return False
-    return all(isinstance(name, str) for name in _frames.columns_of(X))
-
-
-def _plain(values):
-    """A column of objects that are all numbers, as numbers."""
-    if values.dtype.kind != "O":
-        return values
-    try:
-        return values.astype(np.float64) if not any(isinstance(one, str) for one in values) else values
-    except (TypeError, ValueError):
-        return values
-
-
-def _kind_of(values):
-    """"number", "time" or "word"."""
-    type_name = str(getattr(values, "type", None) or getattr(values, "dtype", None) or np.asarray(values).dtype).lower()
-    if type_name == "object":
-        present = [one for one in np.asarray(values, dtype=object).tolist() if not _is_missing(one)]
-        if present and all(isinstance(one, numbers.Number) for one in present):
-            return "number"
-        return "time" if present and all(hasattr(one, "isoformat") for one in present) else "word"
-    if type_name.startswith(("int", "uint", "float", "double", "decimal", "bool", "halffloat")):
-        return "number"
-    return "time" if type_name.startswith(("datetime", "timestamp", "date")) else "word"
-
-
-def _is_missing(value):
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-
-
-def _middle(values):
-    """What stands for numbers that are missing: the median."""
-    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
-    if array.dtype.kind == "O":
-        array = np.array([np.nan if _is_missing(one) else float(one) for one in array.tolist()])
-    array = array.astype(np.float64)
-    array = array[np.isfinite(array)]
-    return float(np.median(array)) if len(array) else 0.0
-
-
 def _pair(eval_set):
     if isinstance(eval_set, list) and len(eval_set) == 1:
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) != 2:
         raise ConfigError("fit: eval_set: a pair (X, y), not %s" % type(eval_set).__name__)
     return eval_set
-
-
-def _rows_of(columns):
-    return len(next(iter(columns.values()))) if columns else 0
 
 
 def _column_of(y, what):
@@ -457,12 +405,11 @@ def _column_of(y, what):
     if array.dtype.kind == "c":
         raise ValueError("y: Complex data not supported")
     if array.ndim == 2 and array.shape[1] == 1:
-        from warnings import warn
         try:
             from sklearn.exceptions import DataConversionWarning as kind
         except ImportError:
             kind = UserWarning
-        warn("A column-vector y was passed when a 1d array was expected; y.ravel() makes one", kind, stacklevel=4)
+        warnings.warn("A column-vector y was passed when a 1d array was expected; y.ravel() makes one", kind, stacklevel=4)
         array = array.ravel()
     if array.ndim != 1:
         raise ValueError("y should be a 1d array, got an array of shape %s instead" % (array.shape,))

@@ -1,6 +1,7 @@
 """What a run was like, as Python numbers."""
 
 import html
+import importlib
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
 
@@ -44,7 +45,7 @@ class Report:
         """Draws a metric's course, of passes and of evaluations, in a picture for each metric; needs matplotlib. Returns its
         figure. `metrics` are names; by default all."""
         try:
-            from matplotlib import pyplot
+            pyplot = importlib.import_module("matplotlib.pyplot")  # who checks types need not have it
         except ImportError:
             raise ConfigError("Report.plot needs matplotlib: pip install matplotlib") from None
         names = [metrics] if isinstance(metrics, str) else list(metrics or self.metrics)

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -76,6 +77,63 @@ class EstimatorsTest(unittest.TestCase):
         self.assertEqual(model.report_.evaluation["examples"], 600)
         with self.assertRaisesRegex(ValueError, "eval_set has classes that y has not"):
             millrace.Classifier().fit(columns, y, eval_set=(columns, np.full(600, 7)))
+
+    def test_early_stopping_holds_rows_out(self):
+        columns, y, number = people()
+        weights = np.linspace(0.5, 1, 600)
+        for name, table in [*tables_of(columns), ("array", np.array([columns["noise"], number]).T)]:
+            with self.subTest(name):
+                model = millrace.Classifier(epochs=200, patience=2, early_stopping=True, validation_fraction=0.2).fit(
+                    table, y, sample_weight=weights)
+                self.assertTrue(model.report_.stopped_early)
+                self.assertEqual(model.report_.evaluation["examples"], round(0.2 * y.sum()) + round(0.2 * (~y).sum()))
+                self.assertGreater(model.score(table, y), 0.8)
+        regressor = millrace.Regressor(epochs=200, early_stopping=True).fit(columns, number)
+        self.assertEqual(regressor.report_.evaluation["examples"], 60)
+        given = millrace.Classifier(epochs=200, early_stopping=True).fit(columns, y, eval_set=people(seed=2)[:2])
+        self.assertEqual(given.report_.evaluation["examples"], 600)
+        self.assertIsNone(millrace.Classifier(epochs=1).fit(columns, y).report_.evaluation)
+        for wrong, message in [(dict(validation_fraction=1), "between 0 and 1"), (dict(patience=0), "patience is 0"),
+                               (dict(job="x"), "a job of your own says so")]:
+            with self.assertRaisesRegex(ValueError, message):
+                millrace.Classifier(early_stopping=True, **wrong).fit(columns, y)
+        with self.assertRaisesRegex(ValueError, "of 2 rows leaves none to hold out"):
+            millrace.Classifier(early_stopping=True).fit([[1], [2]], [0, 1])
+
+    def test_a_column_of_texts_that_all_differ_is_warned_of(self):
+        columns, y, _ = people()
+        columns = dict(columns, user=["user %d" % row for row in range(600)])
+        for name, table in tables_of(columns):
+            with self.subTest(name), self.assertWarnsRegex(UserWarning, "a column 'user' of text whose values are all different") as told:
+                millrace.Classifier(epochs=1).fit(table, y)
+            self.assertEqual(told.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            millrace.Classifier(epochs=1).fit(dict(columns, user=["a"] + columns["user"][:-2] + ["a"]), y)
+            millrace.Classifier(epochs=1).fit({"few": ["a", "b", "c", "d"]}, [0, 1, 0, 1])
+
+    def test_a_saved_model_scores_files_without_the_label_and_with_other_words_for_missing(self):
+        program = os.path.join(os.environ.get("MILLRACE_BIN", ""), "predictor")
+        if not os.path.exists(program):
+            self.skipTest("no programs: scripts/build")
+        columns, y, _ = people()
+        columns = dict(columns, city=["NA" if row % 9 == 0 else city for row, city in enumerate(columns["city"])])
+        model = millrace.Classifier(epochs=2).fit(columns, y)
+        self.assertNotIn('"NA"', model.job_, "it is a word of a column")
+        other = millrace.Classifier(epochs=2).fit(people()[0], y)
+        rows = people()[0]
+        expected = other.predict_proba({"age": [None, 30], "city": ["Graz", None], "noise": [0.5, None]})[:, 1]
+        self.assertEqual(list(rows), ["age", "city", "noise"])
+        with tempfile.TemporaryDirectory() as folder:
+            other.save(os.path.join(folder, "model"))
+            for word in ("NA", "NULL", "\\N", "?", "nan", ""):
+                support.write(os.path.join(folder, "new.csv"), "age,city,noise\n%s,Graz,0.5\n30,%s,%s\n" % (word, word, word))
+                done = subprocess.run([program, "--model_dir=" + os.path.join(folder, "model"),
+                                       "--input=" + os.path.join(folder, "new.csv")], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn('note: the input has no column "millrace_label_0"', done.stderr)
+                self.assertIn("without the label there are no metrics", done.stderr)
+                np.testing.assert_allclose([float(line) for line in done.stdout.split()], expected, rtol=1e-6)
 
     def test_weights_count(self):
         columns, y, _ = people()

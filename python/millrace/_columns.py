@@ -1,0 +1,139 @@
+"""The X of an estimator, whatever holds it, as columns."""
+
+import importlib
+import numbers
+
+import numpy as np
+
+from . import _frames
+
+# By these other programs mean in files that there is no value; in a column of text each of them may be a word.
+_MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "\\N", "?")
+
+
+def table_of(X, what):
+    """Columns by name: of an array x0, x1 and so on."""
+    if type(X).__module__.startswith("scipy.sparse"):
+        raise TypeError("%s: sparse data was passed, and dense data is required; X.toarray() makes an array of it" % what)
+    if isinstance(X, dict):
+        return X
+    if has_names(X):
+        return {name: X[name] for name in _frames.columns_of(X)}
+    if hasattr(X, "iloc"):
+        return {"x%d" % at: X.iloc[:, at] for at in range(X.shape[1])}
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError("%s: Complex data not supported" % what)
+    if array.ndim != 2:
+        raise ValueError("%s: expected 2D array, got %dD array instead. Reshape your data: array.reshape(-1, 1) for one column, "
+                         "array.reshape(1, -1) for one row" % (what, array.ndim))
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise ValueError("%s: Found array with %d sample(s) and %d feature(s) (shape=%s) while a minimum of 1 is required." % (
+            what, array.shape[0], array.shape[1], array.shape))
+    return {"x%d" % at: _plain(array[:, at]) for at in range(array.shape[1])}
+
+
+def with_columns(X, columns, more):
+    """The table X, whose `columns` are these, with more of them; a frame stays one, so that it is read where it lies."""
+    if not has_names(X) or isinstance(X, dict):
+        return dict(columns, **more)
+    if not more:
+        return X
+    if hasattr(X, "assign"):
+        return X.assign(**more)
+    if hasattr(X, "append_column"):
+        for name, values in more.items():
+            X = X.append_column(name, [values])
+        return X
+    if type(X).__module__.startswith("polars"):
+        polars = importlib.import_module("polars")  # it is there already; who checks types need not have it
+        return X.with_columns(*(polars.Series(name, values) for name, values in more.items()))
+    return dict(columns, **more)
+
+
+def has_names(X):
+    """Whether its columns have names, all of them texts."""
+    if not (isinstance(X, dict) or hasattr(X, "columns") or hasattr(X, "column_names") or _frames.is_frame(X)):
+        return False
+    return all(isinstance(name, str) for name in _frames.columns_of(X))
+
+
+def _plain(values):
+    """A column of objects that are all numbers, as numbers."""
+    if values.dtype.kind != "O":
+        return values
+    try:
+        return values.astype(np.float64) if not any(isinstance(one, str) for one in values) else values
+    except (TypeError, ValueError):
+        return values
+
+
+def kind_of(values):
+    """"number", "time" or "word"."""
+    type_name = str(getattr(values, "type", None) or getattr(values, "dtype", None) or np.asarray(values).dtype).lower()
+    if type_name == "object":
+        present = [one for one in np.asarray(values, dtype=object).tolist() if not _is_missing(one)]
+        if present and all(isinstance(one, numbers.Number) for one in present):
+            return "number"
+        return "time" if present and all(hasattr(one, "isoformat") for one in present) else "word"
+    if type_name.startswith(("int", "uint", "float", "double", "decimal", "bool", "halffloat")):
+        return "number"
+    return "time" if type_name.startswith(("datetime", "timestamp", "date")) else "word"
+
+
+def _is_missing(value):
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+
+
+def middle(values):
+    """What stands for numbers that are missing: the median."""
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if array.dtype.kind == "O":
+        array = np.array([np.nan if _is_missing(one) else float(one) for one in array.tolist()])
+    array = array.astype(np.float64)
+    array = array[np.isfinite(array)]
+    return float(np.median(array)) if len(array) else 0.0
+
+
+def rows_of(columns):
+    return len(next(iter(columns.values()))) if columns else 0
+
+
+def rows_at(X, rows):
+    """The rows of X of these numbers, held as X is."""
+    if isinstance(X, dict):
+        return {name: _values_at(values, rows) for name, values in X.items()}
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "take") and hasattr(X, "column_names"):
+        return X.take(rows)
+    if has_names(X):
+        return X[rows]
+    return np.asarray(X)[rows]
+
+
+def _values_at(values, rows):
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if isinstance(values, (list, tuple)):
+        return [values[row] for row in rows]
+    return values.take(rows) if hasattr(values, "take") else np.asarray(values)[rows]
+
+
+def words_of(values):
+    """The different texts of a column; None where its values are something else, lists for example."""
+    for name in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, name):
+            values = getattr(values, name)()
+            break
+    try:
+        words = {one for one in values if not _is_missing(one)}
+    except TypeError:
+        return None
+    return words if all(isinstance(one, str) for one in words) else None
+
+
+def missing_words(words):
+    """Texts that may stand in files for values that are missing: none that is a word of a column itself. `words` has those of
+    each; None: not known."""
+    return [] if None in words else [text for text in _MISSING if not any(text in known for known in words)]
