@@ -13,6 +13,7 @@ from .errors import ConfigError, NotFoundError
 _TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, a dict of arrays or lists by column, Parquet "
           "files (.parquet), or an iterable of these")
 _PARQUET = (".parquet", ".pq")
+_OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 
 # The formats of Arrow for numbers of numpy, by kind and bytes.
 _FORMATS = {"i1": "c", "i2": "s", "i4": "i", "i8": "l", "u1": "C", "u2": "S", "u4": "I", "u8": "L", "f2": "e", "f4": "f",
@@ -23,6 +24,23 @@ def is_frame(data):
     """Whether it has columns with names: predict takes these as raw columns."""
     return hasattr(data, "__arrow_c_stream__") or _is_pandas(data) or _is_structured(data) or (
         isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(_PARQUET))
+
+
+def sets_of(data):
+    """(name, rows) of each of several tables by name, or of one table, whose name is "". A dict of arrays by column is one."""
+    if data is None:
+        return []
+    if isinstance(data, Mapping) and data and all(_is_table(rows) for rows in data.values()):
+        for name in data:
+            if not isinstance(name, str) or not name or set(name) - _OF_NAMES:
+                raise ConfigError("eval_data: a name of a set has letters, digits, '_', '-' and '.', not %r" % (name,))
+        return list(data.items())
+    return [("", data)]
+
+
+def _is_table(data):
+    return isinstance(data, (Mapping, str, os.PathLike)) or _is_structured(data) or hasattr(data, "columns") or hasattr(
+        data, "column_names")
 
 
 def frame_of(data, name, what, wanted=()):

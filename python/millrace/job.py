@@ -75,7 +75,8 @@ class Job:
         kept. The job's features make slots of its columns by their names, as of CSV: the model takes files with these
         columns as well. Null, None and NaT are missing, and NaN where it stands for that (pandas, numpy, lists; not
         Arrow and polars, which have null). What the job says of files to train on does not count.
-        `eval_data` is what evaluations measure, in place of eval.filelist.
+        `eval_data` is what evaluations measure, in place of eval.filelist: a frame, or a dict of frames by name, which are the
+        job's sets of these names (eval.set) or further ones.
 
         Values stay where they are, as far as the frame has them in Arrow's form or numpy's; rows are made by the job's threads.
         The job keeps the frame until it runs anew or is gone; with an InMemoryDataset it has the rows made of it as well.
@@ -85,7 +86,8 @@ class Job:
         wanted = self._job.columns()
         functions = _functions(callbacks)
         frame = _frames.frame_of(data, "data", "Job.fit: data", wanted)
-        evaluated = None if eval_data is None else _frames.frame_of(eval_data, "eval_data", "Job.fit: eval_data", wanted)
+        evaluated = [(name, _frames.frame_of(rows, "eval_data" + ("." + name if name else ""), "Job.fit: eval_data" + (
+            "[%s]" % quoted(name) if name else ""), wanted)) for name, rows in _frames.sets_of(eval_data)]
         sys.stdout.flush()
         return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
 

@@ -38,6 +38,7 @@ class Report:
     history: List[dict] = field(default_factory=list)
     passes: List[dict] = field(default_factory=list)  #: of each: epoch (1 for the first), examples, seconds, metrics
     evaluations: List[dict] = field(default_factory=list)  #: of each: step, epoch, examples, loss, metrics
+    evaluation_sets: Dict[str, Dict[str, float]] = field(default_factory=dict)  #: by name, as `evaluation`
     #: eval.calibration, of each: loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
     calibrations: List[dict] = field(default_factory=list)
 

@@ -23,7 +23,8 @@ Status CheckSameText(RankGroup& ranks, const std::string& mine) {
 
 Status CheckSameJob(RankGroup& ranks, const LoadedConfig& config, const std::string& output_dir) {
   std::string mine = PrintConfig(*config.desc);
-  std::vector<const std::vector<std::string>*> lists = {&config.files, &config.eval_files};
+  std::vector<const std::vector<std::string>*> lists = {&config.files};
+  for (const EvalSet& set : config.eval_sets) lists.push_back(&set.files);
   for (const std::vector<std::string>& files : config.pass_files) lists.push_back(&files);
   for (const std::vector<std::string>* files : lists) {
     for (const std::string& file : *files) mine += "input file: \"" + file + "\"\n";

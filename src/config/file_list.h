@@ -45,6 +45,8 @@ ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::strin
 /// What file lists call rows that a program has in memory: those that are trained on, and those of evaluations.
 inline constexpr std::string_view kTrainedRows = "frame:data";
 inline constexpr std::string_view kEvaluatedRows = "frame:eval_data";
+/// Of an evaluation set with a name.
+inline std::string EvaluatedRowsOf(const std::string& set) { return std::string(kEvaluatedRows) + "." + set; }
 
 /// Tells whether a name starts with a scheme ("hdfs:", "s3:"): a letter, then letters, digits, '+', '-', '.' and a
 /// colon. A Windows drive is not meant.

@@ -79,6 +79,11 @@ std::optional<KnownNames> LoadPlugins(const TrainerDesc& desc, const ConfigReque
   return request.plugins->names();
 }
 
+/// Where files of evaluations are named.
+std::string FirstEvalFiles(const EvalDesc& eval) {
+  return eval.filelist_size() > 0 ? "eval.filelist[0]" : "eval.set[0]";
+}
+
 /// Rows that come once make no second epoch: a named pipe's writer is gone, and reading again would wait for ever, or
 /// find nothing.
 void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& files,
@@ -100,7 +105,7 @@ void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fil
   if (eval.every_steps() > 0) {
     check(eval_files, "eval.every_steps", "eval.every_steps: " + std::to_string(eval.every_steps()));
   } else if (eval.every_epochs() > 0 && passes > eval.every_epochs()) {
-    check(eval_files, "eval.filelist[0]", "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
+    check(eval_files, FirstEvalFiles(eval), "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
   } else if (desc.has_feature_importance()) {
     check(eval_files, "feature_importance", "feature_importance");
   }
@@ -124,8 +129,11 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
     }
   };
   check(files, desc.has_incremental() ? "incremental" : "filelist[0]");
-  if (!desc.infer()) check(eval_files, "eval.filelist[0]");
+  if (!desc.infer()) check(eval_files, FirstEvalFiles(desc.eval()));
 }
+
+/// Whether a set is of the rows of the training files.
+bool IsSplit(const EvalDesc::Set& set) { return set.has_share() || set.has_since(); }
 
 /// Names the rows that are to come where the job names no files.
 void NameRowsInMemory(TrainerDesc* desc) {
@@ -133,8 +141,12 @@ void NameRowsInMemory(TrainerDesc* desc) {
   if (desc->filelist_size() == 0) desc->add_filelist(std::string(kTrainedRows));
   // Where files are trained on, evaluations lack theirs.
   if (desc->filelist_size() != 1 || desc->filelist(0) != kTrainedRows) return;
-  if (desc->has_eval() && desc->eval().filelist_size() == 0) {
+  if (!desc->has_eval()) return;
+  if (desc->eval().filelist_size() + desc->eval().set_size() == 0) {
     desc->mutable_eval()->add_filelist(std::string(kEvaluatedRows));
+  }
+  for (EvalDesc::Set& set : *desc->mutable_eval()->mutable_set()) {
+    if (set.filelist_size() == 0 && !IsSplit(set)) set.add_filelist(EvaluatedRowsOf(set.name()));
   }
 }
 
@@ -207,7 +219,20 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
       return ExpandFileList({entries.begin(), entries.end()}, path, positions, &diagnostics, request.stop);
     };
     ExpandedFiles files = expand(config.desc->filelist(), "filelist");
-    ExpandedFiles eval_files = expand(config.desc->eval().filelist(), "eval.filelist");
+    std::vector<FileReadOnce> eval_read_once;
+    const auto add_set = [&](EvalSet set, const ExpandedFiles& expanded) {
+      set.files = expanded.names;
+      const bool is_watched = config.eval_sets.empty() || set.name == config.desc->eval().watch();
+      config.eval_sets.insert(is_watched ? config.eval_sets.begin() : config.eval_sets.end(), std::move(set));
+      eval_read_once.insert(eval_read_once.end(), expanded.read_once.begin(), expanded.read_once.end());
+    };
+    const EvalDesc& eval = config.desc->eval();
+    if (eval.filelist_size() > 0) add_set({}, expand(eval.filelist(), "eval.filelist"));
+    for (int i = 0; i < eval.set_size(); ++i) {
+      const EvalDesc::Set& set = eval.set(i);
+      const std::string path = "eval.set[" + std::to_string(i) + "].filelist";
+      add_set({set.name(), i, {}}, IsSplit(set) ? files : expand(set.filelist(), path));
+    }
     for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
       const std::string path = "incremental.pass[" + std::to_string(i) + "].filelist";
       const ExpandedFiles of_pass = expand(config.desc->incremental().pass(i).filelist(), path);
@@ -219,14 +244,13 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     if (request.stop.stop_requested())
       return Cancelled("stopped while looking for the files of " + diagnostics.origin(source));
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
-    CheckReadOnce(*config.desc, files.read_once, eval_files.read_once, positions, &diagnostics);
-    CheckPipesOnce(*config.desc, files.read_once, eval_files.read_once, positions, &diagnostics);
+    CheckReadOnce(*config.desc, files.read_once, eval_read_once, positions, &diagnostics);
+    CheckPipesOnce(*config.desc, files.read_once, eval_read_once, positions, &diagnostics);
     const auto read_vocabularies = [&] { return ReadVocabularyFiles(config.desc->mutable_data_desc(), request.stop); };
     for (const FeatureMistake& mistake : has_features ? read_vocabularies() : std::vector<FeatureMistake>()) {
       diagnostics.InputError(positions.Find("data_desc." + mistake.path), mistake.message);
     }
     config.files = std::move(files.names);
-    config.eval_files = std::move(eval_files.names);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
   if (known && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {

@@ -37,7 +37,7 @@ struct ConfigRequest {
   /// Expands file lists and demands that their files exist.
   bool check_files = true;
   /// Rows may come from memory: of a job with features, a filelist that names no files is that of kTrainedRows, and
-  /// then an eval.filelist that names none that of kEvaluatedRows.
+  /// then an eval.filelist that names none that of kEvaluatedRows, and those of eval.set likewise.
   bool may_lack_files = false;
   /// Demands a model or a program; not for what only reads data.
   bool needs_model = true;
@@ -51,12 +51,20 @@ struct ConfigRequest {
   std::function<std::vector<ConfigMistake>(const TrainerDesc&)> find_deeper = nullptr;
 };
 
+/// A set of rows that evaluations measure.
+struct EvalSet {
+  std::string name;                ///< empty: that of eval.filelist
+  int number = -1;                 ///< in eval.set; -1: that of eval.filelist
+  std::vector<std::string> files;  ///< of a part of the training files these
+};
+
 /// A configuration that has been read, overridden and found sound.
 struct LoadedConfig {
   std::unique_ptr<TrainerDesc> desc;
-  /// `desc.filelist` and `desc.eval.filelist` written out: what the datasets read, in order. Empty without check_files.
+  /// `desc.filelist` written out: what the dataset reads, in order. Empty without check_files.
   std::vector<std::string> files;
-  std::vector<std::string> eval_files;
+  /// The sets of `desc.eval`, the one that is watched first. Empty without check_files.
+  std::vector<EvalSet> eval_sets;
   /// The same of every `desc.incremental.pass`; `files` are then those of all, one behind the other.
   std::vector<std::vector<std::string>> pass_files;
   /// Rendered warnings, to be shown to the user once; empty: none.

@@ -10,6 +10,7 @@
 #include "config/grouping.h"
 #include "config/paddle_fields.h"
 #include "core/lower_case.h"
+#include "features/time_text.h"
 #include "program/model_defaults.h"
 #include "trainer_desc.pb.h"
 
@@ -189,6 +190,88 @@ void CheckFetch(const FetchConfig& fetch, Checker& check) {
   }
 }
 
+/// What rows cannot be held back from one by one.
+std::string WhyNoShare(const TrainerDesc& desc) {
+  if (desc.has_incremental()) return "incremental, whose passes have files of their own: give the set files";
+  const std::string& dataset = desc.dataset().class_name();
+  if (dataset != "QueueDataset" && dataset != "InMemoryDataset") return "a " + dataset + ", which hands out all rows";
+  if (desc.dataset().merge_by_lineid()) return "dataset.merge_by_lineid: lines of a name belong together";
+  if (desc.dataset().enable_pv_merge()) return "dataset.enable_pv_merge: lines of a page view belong together";
+  if (desc.data_desc().input_type() != 0) return "data_desc.input_type 1: a line is a whole batch";
+  return "";
+}
+
+void CheckSince(const TrainerDesc& desc, int number, Checker& check) {
+  const auto& sets = desc.eval().set();
+  const EvalDesc::Since& since = sets[number].since();
+  const std::string path = ElementPath("eval.set", number) + ".since";
+  if (const std::string why = WhyNoShare(desc); !why.empty()) check.Error(path, "not supported with " + why);
+  if (desc.data_desc().feature_size() == 0) {
+    check.Error(path,
+                "a moment stands in a column with a name, as the rows of a job with features have them "
+                "(data_desc.feature); give the set files");
+  }
+  if (since.column().empty()) check.Missing(path, "column", "which column says when a row was? column: \"time\"");
+  int64_t at = 0;
+  int64_t until = 0;
+  const std::string expected = "expected " + std::string(ExpectedTime(DatePartStep::ISO_8601)) + ", found \"";
+  if (!ReadTime(since.at(), {}, &at)) {
+    check.Error(since.has_at() ? path + ".at" : path, "at: " + expected + since.at() + "\"");
+  }
+  if (since.has_until() && !ReadTime(since.until(), {}, &until)) {
+    check.Error(path + ".until", expected + since.until() + "\"");
+  } else if (since.has_until() && until <= at) {
+    check.Error(path + ".until", "it is not behind at, \"" + since.at() + "\"");
+  }
+  const auto first = std::find_if(sets.begin(), sets.end(), [](const auto& set) { return set.has_since(); });
+  const EvalDesc::Since& other = first->since();
+  if (other.column() != since.column() || other.format() != since.format() ||
+      other.utc_offset_minutes() != since.utc_offset_minutes()) {
+    check.Error(path, "sets go by one column: set \"" + first->name() + "\" has column: \"" + other.column() +
+                          "\" and format: " + DatePartStep::Format_Name(other.format()) + "; say the same here");
+  }
+}
+
+void CheckSets(const TrainerDesc& desc, Checker& check) {
+  const EvalDesc& eval = desc.eval();
+  constexpr std::string_view kOfNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  std::vector<std::string> names;
+  double shares = 0;
+  for (int i = 0; i < eval.set_size(); ++i) {
+    const EvalDesc::Set& set = eval.set(i);
+    const std::string path = ElementPath("eval.set", i);
+    if (set.name().empty()) {
+      check.Missing(path, set.has_name() ? "" : "name", "a set needs a name, by which its metrics are called");
+    } else if (set.name().find_first_not_of(kOfNames) != std::string::npos) {
+      check.Error(path + ".name", "a name of a set has letters, digits, '_', '-' and '.'");
+    } else if (std::find(names.begin(), names.end(), set.name()) != names.end()) {
+      check.Error(path + ".name", "an earlier set has this name; choose another");
+    }
+    names.push_back(set.name());
+    const int kinds = (set.filelist_size() > 0 ? 1 : 0) + (set.has_share() ? 1 : 0) + (set.has_since() ? 1 : 0);
+    if (kinds != 1) {
+      check.Error(path, kinds > 1
+                            ? "a set has files, or a share of the rows that are trained, or those since a moment; "
+                              "leave the others out"
+                            : "of which rows is the set? filelist: \"data/test-*\", or of those of the training "
+                              "share: 0.1, or since { column: \"time\" at: \"2026-11-26\" }");
+    }
+    if (set.has_since()) CheckSince(desc, i, check);
+    if (!set.has_share()) continue;
+    shares += set.share();
+    if (const std::string why = WhyNoShare(desc); !why.empty()) {
+      check.Error(path + ".share", "not supported with " + why);
+    } else if (shares >= 1) {
+      check.Error(path + ".share", "no row is left to train on: shares come to " + Checker::Number(shares));
+    }
+  }
+  if (eval.has_watch()) CheckKnown(check, "eval.watch", "set", eval.watch(), names);
+  for (int i = 0; i < eval.calibration_size(); ++i) {
+    if (!eval.calibration(i).has_set()) continue;
+    CheckKnown(check, ElementPath("eval.calibration", i) + ".set", "set", eval.calibration(i).set(), names);
+  }
+}
+
 void CheckCalibration(const TrainerDesc& desc, Checker& check) {
   const std::string path = "eval.calibration[0]";
   if (desc.has_program()) {
@@ -216,9 +299,10 @@ void CheckEval(const TrainerDesc& desc, Checker& check) {
         "in: \"its prediction\" label: \"the label's slot\" } }. What fetch_config prints of it is computed over "
         "other files by a run of its own, behind the training: --set infer=true --resume=auto --set filelist=...");
   }
-  if (eval.filelist_size() == 0) {
+  if (eval.filelist_size() + eval.set_size() == 0) {
     check.Missing("eval", "filelist", "eval has no filelist: which files are to be evaluated?");
   }
+  CheckSets(desc, check);
   if (eval.calibration_size() > 0) CheckCalibration(desc, check);
   if (!eval.has_early_stopping()) return;
   const EvalDesc::EarlyStopping& stopping = eval.early_stopping();

@@ -33,6 +33,9 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
   if (feed.has_csv() && !feed.name().empty() && feed.name() != "csv") {
     check.Error("data_desc.csv", "csv says how lines of CSV are cut, and these files are \"" + feed.name() + "\"");
   }
+  if (feed.has_rows()) {
+    check.Error("data_desc.rows", "Millrace writes rows where eval.set.since parts them; say that in their place");
+  }
   if (feed.has_feature_states() && mistakes.empty()) {
     std::set<std::string> names;
     for (const FeatureSpec& feature : features) names.insert(feature.name);

@@ -29,6 +29,7 @@ std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
   *of_plan.mutable_feature() = desc.feature();
   if (desc.has_csv()) *of_plan.mutable_csv() = desc.csv();
   if (desc.has_feature_states()) *of_plan.mutable_feature_states() = desc.feature_states();
+  if (desc.has_rows()) *of_plan.mutable_rows() = desc.rows();
   for (const SlotSpec& slot : schema.used()) of_plan.mutable_multi_slot_desc()->add_slots()->set_name(slot.name);
   return of_plan.SerializeAsString();
 }
@@ -85,7 +86,24 @@ ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool 
       texts_(plan_.columns().size()),
       begins_(plan_.columns().size()) {}
 
+LineResult ColumnFeed::LookAtTime() {
+  const FeaturePlan::Times& times = *plan_.times();
+  const auto column = static_cast<size_t>(times.column);
+  int64_t seconds = 0;
+  if (ReadTime(texts_[column], times.how, &seconds)) {
+    return seconds >= times.from && seconds < times.until ? LineResult::kRow : LineResult::kBlank;
+  }
+  Fail(LineErrorKind::kBadValue, plan_.columns()[column],
+       "expected " + std::string(ExpectedTime(times.how.format)) + ", by which eval.set.since parts rows, found " +
+           ShownField(texts_[column]),
+       begins_[column] + 1);
+  return LineResult::kBad;
+}
+
 LineResult ColumnFeed::PutRow(std::string_view line, std::span<const FeatureRow::List> lists) {
+  if (plan_.times().has_value()) [[unlikely]] {
+    if (const LineResult found = LookAtTime(); found != LineResult::kRow) return found;
+  }
   if (statistics_ != nullptr) {
     return statistics_->AddRow(texts_, lists) ? PutNothing() : FailRow(line, statistics_->error());
   }

@@ -60,6 +60,8 @@ class ColumnFeed : public FormatFeed {
 
  private:
   LineResult PutNothing();
+  /// kRow where the row is one of the times that are meant, kBlank where it is of others.
+  LineResult LookAtTime();
   LineResult FailRow(std::string_view line, const FeatureError& error);
 
   const bool takes_missing_;

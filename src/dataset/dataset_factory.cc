@@ -6,10 +6,24 @@
 #include "data_feed.pb.h"
 #include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
+#include "features/time_text.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
+
+/// Of a time that was checked when the job was read.
+int64_t SecondsOf(const std::string& iso) {
+  int64_t seconds = 0;
+  ReadTime(iso, {}, &seconds);
+  return seconds;
+}
+
+void SetColumn(const EvalDesc::Since& since, RowTimes* rows) {
+  rows->set_column(since.column());
+  rows->set_format(since.format());
+  rows->set_utc_offset_minutes(since.utc_offset_minutes());
+}
 
 Status CheckReadsAlone(std::string_view name, const DatasetSettings& settings) {
   if (!settings.shared_files) return Status::Ok();
@@ -68,11 +82,23 @@ DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc) {
     settings.thinned = {thinned.label(), thinned.value(), static_cast<double>(thinned.rate()), desc.seed()};
     settings.rows.thinned = settings.thinned;
   }
+  if (!desc.infer()) {
+    double shares = 0;
+    for (const EvalDesc::Set& set : desc.eval().set()) shares += set.share();
+    settings.rows.held = settings.held = HeldRows(desc.seed(), 0, shares, false);
+  }
   return settings;
 }
 
-DatasetSettings DatasetSettings::ForEvaluation() const {
+DatasetSettings DatasetSettings::ForEvaluation(const TrainerDesc& desc, int set) const {
   DatasetSettings settings = *this;
+  settings.held = HeldRows();
+  double before = 0;
+  for (int i = 0; i < set; ++i) before += desc.eval().set(i).share();
+  if (set >= 0 && desc.eval().set(set).has_share()) {
+    settings.held = HeldRows(desc.seed(), before, before + desc.eval().set(set).share(), true);
+  }
+  settings.rows.held = settings.held;
   settings.local_shuffle = false;
   settings.spans = nullptr;
   settings.shared_files = nullptr;
@@ -81,6 +107,28 @@ DatasetSettings DatasetSettings::ForEvaluation() const {
   settings.rows.sample_rate = 1;
   settings.thinned = settings.rows.thinned = {};
   return settings;
+}
+
+void ChooseTrainedRows(const TrainerDesc& desc, DataFeedDesc* feed) {
+  if (desc.infer()) return;
+  for (const EvalDesc::Set& set : desc.eval().set()) {
+    if (!set.has_since()) continue;
+    const int64_t at = SecondsOf(set.since().at());
+    RowTimes& rows = *feed->mutable_rows();
+    rows.set_until(rows.has_until() ? std::min(rows.until(), at) : at);
+    SetColumn(set.since(), &rows);
+  }
+}
+
+void ChooseRowsOfSet(const TrainerDesc& desc, int number, DataFeedDesc* feed) {
+  if (number < 0) return;
+  const EvalDesc::Set& set = desc.eval().set(number);
+  if (set.has_share()) return ChooseTrainedRows(desc, feed);
+  if (!set.has_since()) return;
+  RowTimes& rows = *feed->mutable_rows();
+  rows.set_from(SecondsOf(set.since().at()));
+  if (set.since().has_until()) rows.set_until(SecondsOf(set.since().until()));
+  SetColumn(set.since(), &rows);
 }
 
 DatasetFactory DatasetFactory::Builtin() {

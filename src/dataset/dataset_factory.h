@@ -24,9 +24,15 @@ struct DatasetSettings : QueueDatasetOptions {
 
   /// What a job asks for; threads and output_dir are the caller's to say.
   static DatasetSettings FromDesc(const TrainerDesc& desc);
-  /// For evaluation: no shuffle, every line, examples rather than page views.
-  DatasetSettings ForEvaluation() const;
+  /// For evaluation: no shuffle, every line, examples rather than page views. Of a set that is a share of the rows that
+  /// are trained, these: `set` is its number in desc.eval.set; -1: it has files.
+  DatasetSettings ForEvaluation(const TrainerDesc& desc, int set) const;
 };
+
+/// The rows of data_desc that are trained on, where eval.set.since parts them: writes into a data_desc which.
+void ChooseTrainedRows(const TrainerDesc& desc, DataFeedDesc* feed);
+/// Likewise those of a set of evaluations: its number in desc.eval.set; -1: it has files.
+void ChooseRowsOfSet(const TrainerDesc& desc, int set, DataFeedDesc* feed);
 
 /// Makes a dataset of a class, or says what in the desc it cannot follow.
 using DatasetMaker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,

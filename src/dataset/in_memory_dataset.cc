@@ -148,6 +148,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.retries = load_desc.pipe_retries();
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
+  load.held = options.rows.held;
   MR_ASSIGN(load.thinning, LabelThinning::Create(options.rows.thinned, row_schema()));
   load.cut = cut;
   load.make_feed = [this] { return MakeFeed(); };

@@ -10,6 +10,7 @@
 #include "datafeed/packed_rows.h"
 #include "datafeed/row_layout.h"
 #include "dataset/dataset.h"
+#include "dataset/held_rows.h"
 #include "dataset/label_thinning.h"
 
 namespace millrace {
@@ -30,6 +31,7 @@ struct InMemoryRows {
   std::vector<PassPhase> phases = {};  ///< of pass 0, 1, ... in turns; empty: kUpdate
   double sample_rate = 1;              ///< share of the lines that is loaded
   ThinnedLabel thinned = {};
+  HeldRows held = {};
   uint64_t sample_seed = 1;
   /// Rows are grouped when TakeRows brings them, not when they are loaded; there may be no files of its own.
   bool are_exchanged = false;

@@ -77,6 +77,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   pass.traced_as = impl.options.traced_as;
   impl.shared_files = impl.options.shared_files ? impl.options.shared_files(options.pass) : nullptr;
   pass.shared_files = impl.shared_files.get();
+  pass.held = impl.options.held;
   MR_ASSIGN(pass.thinning, LabelThinning::Create(impl.options.thinned, impl.schema));
   std::vector<std::unique_ptr<DataFeed>> feeds;
   VLOG(3) << "CreateReaders: thread num: " << threads << ", data feed class name: " << impl.class_name();

@@ -9,6 +9,7 @@
 #include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
+#include "dataset/held_rows.h"
 #include "dataset/label_thinning.h"
 
 namespace millrace {
@@ -25,6 +26,7 @@ struct QueueDatasetOptions {
   /// which file is whose. A file is read by one of them. Empty: all files are this dataset's.
   FileQueueOfPass shared_files = {};
   ThinnedLabel thinned = {};
+  HeldRows held = {};
 };
 
 /// Streams files: reader threads parse blocks of lines into batches, one channel hands them to the workers.

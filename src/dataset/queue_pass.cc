@@ -44,6 +44,7 @@ struct QueuePass::Reader {
   int64_t left_out = 0;
   int64_t rows = 0;
   int64_t skipped_lines = 0;
+  int64_t held = 0;
   int64_t unreported_lines = 0;  ///< that bad_lines_ was not told of
   double parse_seconds = 0;
   double wait_seconds = 0;
@@ -211,6 +212,8 @@ Status QueuePass::ParseLines(Reader& reader) {
   const LineBlock& block = reader.block;
   const uint32_t file = block.file;
   DataFeed& feed = *reader.feed;
+  const HeldRows& held = options_.held;
+  const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[file]) : 0;
   while (!reader.text.empty()) {
     if (!trained_.empty() && trained_.Contains(file, reader.position)) {
       block.TakeLine(&reader.text);
@@ -224,6 +227,12 @@ Status QueuePass::ParseLines(Reader& reader) {
     }
     const std::string_view line = block.TakeLine(&reader.text);
     ++reader.unreported_lines;
+    if (held.is_active() && !held.HandsOut(held_seed, reader.position + 1)) {
+      ExtendSpans(reader.batch->mutable_spans(), file, reader.position);
+      ++reader.position;
+      ++reader.held;
+      continue;
+    }
     const auto on_bad = [&](const LineError& error) { return NoteBadLine(reader, reader.position, error); };
     MR_ASSIGN(const LineResult result, reader.lines.Read(block, reader.position + 1, line, on_bad, feed));
     ExtendSpans(reader.batch->mutable_spans(), file, reader.position);
@@ -309,6 +318,7 @@ PassStats QueuePass::Finish() {
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const std::unique_ptr<Reader>& reader : readers_) {
     stats.rows += reader->rows;
+    if (reader->held > 0) stats.counters["of_other_sets"] += reader->held;
     if (reader->left_out > 0) stats.counters["downsampled"] += reader->left_out;
     stats.stage_seconds["parse"] += reader->parse_seconds;
     stats.stage_seconds["wait_full"] += reader->wait_seconds;

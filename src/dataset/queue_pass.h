@@ -15,6 +15,7 @@
 #include "datafeed/line_block_queue.h"
 #include "dataset/bad_line_places.h"
 #include "dataset/dataset.h"
+#include "dataset/held_rows.h"
 #include "dataset/label_thinning.h"
 
 namespace millrace {
@@ -34,6 +35,7 @@ struct QueuePassOptions {
   std::string traced_as = {};         ///< LineBlockQueueOptions::traced_as
   FileQueue* shared_files = nullptr;  ///< LineBlockQueueOptions::shared
   LabelThinning thinning = {};
+  HeldRows held = {};
 };
 
 /// One pass of a QueueDataset: its readers, the channel between them and the workers, and what they met.

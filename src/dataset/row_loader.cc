@@ -25,6 +25,7 @@ struct RowLoader::Reader {
   LineBlock block;
   int64_t rows = 0;
   int64_t sampled_out = 0;
+  int64_t held = 0;
   double parse_seconds = 0;
 };
 
@@ -88,9 +89,15 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
   reader.sink.BeginBlock(block.file);
   MR_TRY(BeginBlock(block, blocks_, reader.feed.feed()));
   if (options_.thinning.is_active()) reader.feed.BeginFile((*files_)[block.file]);
+  const HeldRows& held = options_.held;
+  const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[block.file]) : 0;
   uint64_t line_number = block.first_line;
   for (std::string_view text = block.text(); !text.empty(); ++line_number) {
     const std::string_view line = block.TakeLine(&text);
+    if (held.is_active() && !held.HandsOut(held_seed, line_number)) {
+      ++reader.held;
+      continue;
+    }
     if (!IsSampled(block.file, line_number)) {
       ++reader.sampled_out;
       continue;
@@ -118,6 +125,7 @@ PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
   for (const Reader& reader : readers) {
     stats.rows += reader.rows;
     if (reader.feed.left_out() > 0) stats.counters["downsampled"] += reader.feed.left_out();
+    if (reader.held > 0) stats.counters["of_other_sets"] += reader.held;
     if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;
     stats.stage_seconds["parse"] += reader.parse_seconds;
     reader.feed.counters().AddTo(stats.counters);

@@ -14,6 +14,7 @@
 #include "datafeed/line_error.h"
 #include "datafeed/packed_rows.h"
 #include "dataset/dataset.h"
+#include "dataset/held_rows.h"
 #include "dataset/input_channel.h"
 #include "dataset/label_thinning.h"
 
@@ -32,6 +33,7 @@ class RowLoader {
     double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
     uint64_t sample_seed = 0;  ///< chooses other lines
     LabelThinning thinning = {};
+    HeldRows held = {};
   };
   RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
             const RowLayout& layout, BadLines& bad_lines, const Options& options);

@@ -16,6 +16,7 @@ Status TakeStatistics(const StatisticsPass& pass, std::stop_token stop, FeatureS
     QueueDatasetOptions options;
     options.threads = pass.threads;
     options.stop = stop;
+    options.held = pass.held;
     MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset,
               QueueDataset::Create(StatisticsDesc(*pass.desc), *pass.files, feeds, std::move(options)));
     MR_TRY(dataset->BeginPass({}));

@@ -8,6 +8,7 @@
 
 #include "core/status.h"
 #include "datafeed/data_feed.h"
+#include "dataset/held_rows.h"
 
 namespace millrace {
 
@@ -18,6 +19,7 @@ struct StatisticsPass {
   const DataFeedDesc* desc = nullptr;
   const std::vector<std::string>* files = nullptr;
   const DataFeedFactory* feeds = nullptr;
+  HeldRows held = {};
   int threads = 1;  ///< that read and parse, where desc.thread_num is not set
   /// Told every few thousand rows how many there were, by the calling thread. Empty: nobody is.
   std::function<void(int64_t rows)> on_rows = nullptr;

@@ -158,6 +158,17 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
     plan->slots_.push_back(static_cast<int>(found - plan->features_.begin()));
   }
   if (!problems.empty()) return InvalidConfig(problems);
+  if (desc.has_rows()) {
+    const RowTimes& rows = desc.rows();
+    Times& times = plan->times_.emplace();
+    const auto known = std::find(plan->columns_.begin(), plan->columns_.end(), rows.column());
+    times.column = static_cast<int>(known - plan->columns_.begin());
+    if (known == plan->columns_.end()) plan->columns_.push_back(rows.column());
+    times.how.format = rows.format();
+    times.how.utc_offset_minutes = rows.utc_offset_minutes();
+    if (rows.has_from()) times.from = rows.from();
+    if (rows.has_until()) times.until = rows.until();
+  }
   MR_TRY(CheckDefaults(*plan));
   return std::shared_ptr<const FeaturePlan>(std::move(plan));
 }

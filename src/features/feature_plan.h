@@ -80,6 +80,14 @@ class FeaturePlan {
     static constexpr size_t kDefaultPadding = 24;
   };
 
+  /// Which rows are meant (DataFeedDesc.rows).
+  struct Times {
+    int column = 0;  ///< of columns()
+    TimePart how;
+    int64_t from = std::numeric_limits<int64_t>::min();
+    int64_t until = std::numeric_limits<int64_t>::max();
+  };
+
   /// What a plan is for.
   enum class Use : uint8_t {
     kRows,
@@ -93,6 +101,8 @@ class FeaturePlan {
   const std::vector<std::string>& columns() const { return columns_; }
   /// In an order in which each comes behind those that it needs: that of the job.
   const std::vector<Feature>& features() const { return features_; }
+  /// Nullopt: all rows are.
+  const std::optional<Times>& times() const { return times_; }
   /// The feature of the i-th of `slots`.
   int FeatureOfSlot(size_t i) const { return slots_[i]; }
 
@@ -102,6 +112,7 @@ class FeaturePlan {
   std::vector<std::string> columns_;
   std::vector<Feature> features_;
   std::vector<int> slots_;
+  std::optional<Times> times_;
 };
 
 /// The seed of the hashes of features with this salt.

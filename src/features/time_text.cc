@@ -113,9 +113,13 @@ int64_t PartOf(int64_t seconds, DatePartStep::Part part) {
 
 }  // namespace
 
+bool ReadTime(std::string_view text, const TimePart& how, int64_t* seconds) {
+  return how.format == DatePartStep::ISO_8601 ? ReadIso(text, seconds) : ReadEpoch(text, how, seconds);
+}
+
 bool ReadTimePart(std::string_view text, const TimePart& how, int64_t* value) {
   int64_t seconds = 0;
-  const bool is_read = how.format == DatePartStep::ISO_8601 ? ReadIso(text, &seconds) : ReadEpoch(text, how, &seconds);
+  const bool is_read = ReadTime(text, how, &seconds);
   if (is_read) *value = PartOf(seconds, how.part);
   return is_read;
 }

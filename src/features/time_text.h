@@ -14,6 +14,9 @@ struct TimePart {
   int utc_offset_minutes = 0;
 };
 
+/// The seconds since 1970-01-01 00:00 on the clock's face that all of `text` says, as ReadTimePart reads it.
+bool ReadTime(std::string_view text, const TimePart& how, int64_t* seconds);
+
 /// Takes the part of the time that all of `text` says; false where it says none. kNumberPadding bytes behind it may be
 /// read.
 bool ReadTimePart(std::string_view text, const TimePart& how, int64_t* value);

@@ -1,8 +1,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "app/default_environment.h"
 #include "app/same_job.h"
@@ -43,11 +45,13 @@ class PyJob {
     request_.of_ranks = ranks_ != nullptr;
     request_.may_lack_files = ranks_ == nullptr;
     Compile("never");
+    for (const EvalDesc::Set& set : job().desc().eval().set()) own_sets_.push_back(set.name());
   }
 
-  /// Run over rows in memory: of the frame "data", and for evaluations of "eval_data", which may be null.
-  py::dict Fit(const PyFrame& data, const PyFrame* eval_data, const std::string& resume, bool is_quiet,
-               const py::list& callbacks) {
+  /// Run over rows in memory: of the frame "data", and for evaluations of "eval_data" by the names of their sets, ""
+  /// where it is one without.
+  py::dict Fit(const PyFrame& data, const std::vector<std::pair<std::string, const PyFrame*>>& eval_data,
+               const std::string& resume, bool is_quiet, const py::list& callbacks) {
     const Running running(this, "Job.fit");
     if (ranks_ != nullptr) {
       throw StatusError(InvalidConfig(
@@ -60,7 +64,11 @@ class PyJob {
                         "without incremental and infer"));
     }
     frames_ = {data.frame};
-    if (eval_data != nullptr) frames_.push_back(eval_data->frame);
+    read_rows_ = {"filelist=\"" + std::string(kTrainedRows) + "\""};
+    for (const auto& [name, frame] : eval_data) {
+      frames_.push_back(frame->frame);
+      ReadSet(name);
+    }
     Compile(resume);
     return RunSession(resume, "last", is_quiet, callbacks);
   }
@@ -71,6 +79,7 @@ class PyJob {
     const bool goes_on = resume != "never" && job().desc().data_desc().has_feature_states();
     if (has_run_ || goes_on || !frames_.empty()) {
       frames_.clear();
+      read_rows_.clear();
       Compile(resume);
     }
     if (session_ == nullptr) {
@@ -209,6 +218,18 @@ class PyJob {
     return report;
   }
 
+  /// Lets a set of evaluations read the frame of its name; a set that the job does not have comes to it.
+  void ReadSet(const std::string& name) {
+    const auto rows = [](const std::string& file) { return "\"" + file + "\""; };
+    if (name.empty()) {
+      read_rows_.push_back("eval.filelist=" + rows(std::string(kEvaluatedRows)));
+    } else if (std::find(own_sets_.begin(), own_sets_.end(), name) != own_sets_.end()) {
+      read_rows_.push_back("eval.set[" + name + "].filelist=" + rows(EvaluatedRowsOf(name)));
+    } else {
+      read_rows_.push_back("eval.set+={ name: \"" + name + "\" filelist: " + rows(EvaluatedRowsOf(name)) + " }");
+    }
+  }
+
   struct Compiled {
     std::unique_ptr<Environment> environment;
     std::shared_ptr<const CompiledJob> job;
@@ -222,11 +243,7 @@ class PyJob {
     Compiled made = RunInterruptibly<Compiled>([&](const std::stop_token& stop) -> Result<Compiled> {
       ConfigRequest request = request_;
       request.stop = stop;
-      const auto read_rows = [&request](const std::string& field, std::string_view rows) {
-        request.overrides.push_back(field + "=\"" + std::string(rows) + "\"");
-      };
-      if (!frames_.empty()) read_rows("filelist", kTrainedRows);
-      if (frames_.size() > 1) read_rows("eval.filelist", kEvaluatedRows);
+      request.overrides.insert(request.overrides.end(), read_rows_.begin(), read_rows_.end());
       Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &shared);
       MR_TRY(Agreed(group, read.status()));
       JobAndEnvironment& loaded = *read;
@@ -262,8 +279,16 @@ class PyJob {
 
   /// Lets the class that reads the job's lines read the frames.
   Status TakeFrames(Environment* own, LoadedConfig* config) const {
-    if (frames_.size() == 1 && config->eval_files == std::vector<std::string>{std::string(kEvaluatedRows)}) {
-      return InvalidConfig("Job.fit: the job has eval, which names no files: give eval_data");
+    for (const EvalSet& set : config->eval_sets) {
+      const std::string& file = set.files.empty() ? "" : set.files[0];
+      if (!file.starts_with(kEvaluatedRows)) continue;
+      const bool is_given = std::any_of(frames_.begin(), frames_.end(),
+                                        [&file](const auto& frame) { return FileOfFrame(frame->name()) == file; });
+      if (is_given) continue;
+      return InvalidConfig(set.name.empty()
+                               ? std::string("Job.fit: the job has eval, which names no files: give eval_data")
+                               : "Job.fit: the job has the evaluation set \"" + set.name +
+                                     "\", which names no files: give eval_data={\"" + set.name + "\": ...}");
     }
     MR_ASSIGN(own->feeds, FrameFeeds(own->feeds, config->desc->data_desc(), frames_));
     return Status::Ok();
@@ -287,6 +312,8 @@ class PyJob {
   std::string output_dir_;
   std::unique_ptr<Environment> environment_;              ///< with the job's plugins; outlives it
   std::vector<std::shared_ptr<const DataFrame>> frames_;  ///< that Fit was given last
+  std::vector<std::string> read_rows_;                    ///< overrides that name these
+  std::vector<std::string> own_sets_;                     ///< evaluation sets with names, of the job
   std::shared_ptr<const CompiledJob> job_;
   std::unique_ptr<JobSession> session_;  ///< null: the job's rows are to come
   bool has_run_ = false;

@@ -16,6 +16,13 @@ py::dict MetricsDict(const MetricValues& values) {
   return dict;
 }
 
+py::dict EvaluationDict(const EvalReport& report) {
+  py::dict evaluation = MetricsDict(report.metrics);
+  evaluation["loss"] = report.loss;
+  evaluation["examples"] = report.examples;
+  return evaluation;
+}
+
 py::list CalibrationList(const Calibrations& calibrations) {
   py::list list;
   const auto nearness = [](const Nearness& measured) {
@@ -29,7 +36,7 @@ py::list CalibrationList(const Calibrations& calibrations) {
     py::dict entry;
     entry["loss"] = task.loss;
     entry["kind"] = task.is_isotonic ? "ISOTONIC" : "PLATT";
-    entry["examples"] = calibrations.examples;
+    entry["examples"] = task.examples;
     if (task.is_isotonic) {
       entry["points"] = task.fit.points;
       entry["values"] = task.fit.values;
@@ -45,6 +52,13 @@ py::list CalibrationList(const Calibrations& calibrations) {
 }
 
 }  // namespace
+
+py::dict SetsDict(const EvalReport& report) {
+  py::dict sets;
+  if (!report.set.empty()) sets[py::str(report.set)] = EvaluationDict(report);
+  for (const EvalReport& other : report.others) sets[py::str(other.set)] = EvaluationDict(other);
+  return sets;
+}
 
 py::list HistoryList(const std::vector<FetchLine>& lines) {
   py::list list;
@@ -81,11 +95,10 @@ py::dict ReportDict(const RunSummary& summary) {
   report["metrics"] = metrics;
   report["evaluation"] = py::none();
   if (summary.has_eval) {
-    py::dict evaluation = MetricsDict(summary.eval.metrics);
-    evaluation["loss"] = summary.eval.loss;
-    evaluation["examples"] = summary.eval.examples;
+    py::dict evaluation = EvaluationDict(summary.eval);
     evaluation["step"] = summary.eval.step;
     report["evaluation"] = evaluation;
+    report["evaluation_sets"] = SetsDict(summary.eval);
   }
   if (summary.calibrations != nullptr) report["calibrations"] = CalibrationList(*summary.calibrations);
   py::dict data;

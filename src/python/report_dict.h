@@ -12,6 +12,9 @@ namespace millrace {
 /// What millrace.Report is made of: run.json's numbers, with NaN where JSON has null.
 pybind11::dict ReportDict(const RunSummary& summary);
 
+/// What was measured on each evaluation set that has a name, by it.
+pybind11::dict SetsDict(const EvalReport& report);
+
 /// Its history: {"step", "batch", a label: array} for each line.
 pybind11::list HistoryList(const std::vector<FetchLine>& lines);
 

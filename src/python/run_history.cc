@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "python/report_dict.h"
+
 namespace py = pybind11;
 
 namespace millrace {
@@ -37,6 +39,7 @@ Status RunHistory::Add(const EvalReport& report) {
   entry["examples"] = report.examples;
   entry["loss"] = report.loss;
   PutMetrics(report.metrics, &entry);
+  if (py::dict sets = SetsDict(report); !sets.empty()) entry["sets"] = std::move(sets);
   evaluations_.append(entry);
   return Tell(entry);
 }

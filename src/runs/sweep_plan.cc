@@ -203,7 +203,8 @@ void CheckSweep(const SweepDesc& desc, const TrainerDesc& job, const FieldPositi
                                 std::to_string(desc.halving().first_epochs()) +
                                 ", and the job has epochs: " + std::to_string(job.epochs()));
   }
-  if (job.eval().filelist().empty()) check->Error("halving", "halving compares evaluations, and the job has no eval");
+  if (job.eval().filelist().empty() && job.eval().set().empty())
+    check->Error("halving", "halving compares evaluations, and the job has no eval");
 }
 
 /// A value as a part of a file's name: "[128, 64]" becomes "128_64".

@@ -34,8 +34,8 @@ std::string Free(const ProgramDesc& program, std::string name) {
 
 }  // namespace
 
-std::vector<CalibrationPlan> PlanCalibrations(const TrainerDesc& desc, const CompiledModel& model,
-                                              std::vector<ConfigMistake>* mistakes) {
+std::vector<CalibrationPlan> PlanCalibrations(const TrainerDesc& desc, const std::vector<EvalSet>& sets,
+                                              const CompiledModel& model, std::vector<ConfigMistake>* mistakes) {
   std::vector<CalibrationPlan> plans;
   if (model.tasks.empty()) return plans;
   const auto& losses = desc.model().loss();
@@ -64,7 +64,10 @@ std::vector<CalibrationPlan> PlanCalibrations(const TrainerDesc& desc, const Com
                                    : by_name               ? "; leave it out"
                                                            : "; name the losses that can be: loss: \"...\"";
         if (!why.empty()) mistakes->push_back({by_name ? path + ".loss" : path, who + why + advice});
-        if (why.empty()) plans.push_back({t, wanted.kind() == EvalDesc::Calibration::ISOTONIC});
+        const auto set = std::find_if(sets.begin(), sets.end(),
+                                      [&](const EvalSet& one) { return wanted.has_set() && one.name == wanted.set(); });
+        const auto number = set == sets.end() ? 0 : static_cast<size_t>(set - sets.begin());
+        if (why.empty()) plans.push_back({t, wanted.kind() == EvalDesc::Calibration::ISOTONIC, number});
       }
       if (any) continue;
       std::vector<std::string_view> names;
@@ -108,24 +111,25 @@ Result<MetricRegistry> WithCalibrationSums(const MetricRegistry& metrics) {
   return all;
 }
 
-std::vector<TaskCalibration> FitCalibrations(const std::vector<CalibrationPlan>& plans, const CompiledModel& model,
-                                             const MetricSet& metrics, size_t first, const MetricTotals& totals) {
-  std::vector<TaskCalibration> calibrations;
-  for (const CalibrationPlan& plan : plans) {
-    TaskCalibration& made = calibrations.emplace_back();
-    made.task = plan.task;
-    made.is_isotonic = plan.is_isotonic;
-    made.loss = model.tasks[plan.task].name;
-    const std::span<const double> sums = metrics.Sums(first + calibrations.size() - 1, totals);
+void FitCalibrations(const std::vector<CalibrationPlan>& plans, size_t set, const CompiledModel& model,
+                     const MetricSet& metrics, size_t first, const MetricTotals& totals, int64_t examples,
+                     std::vector<TaskCalibration>* calibrations) {
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].set != set) continue;
+    TaskCalibration& made = calibrations->emplace_back();
+    made.task = plans[i].task;
+    made.is_isotonic = plans[i].is_isotonic;
+    made.loss = model.tasks[made.task].name;
+    made.examples = examples;
+    const std::span<const double> sums = metrics.Sums(first + i, totals);
     Result<CalibrationFit> fit = sums.empty() ? BadData("some have a prediction or a label that is NaN or infinite")
-                                              : FitCalibration(sums, plan.is_isotonic);
+                                              : FitCalibration(sums, made.is_isotonic);
     if (fit.ok()) {
       made.fit = *std::move(fit);
     } else {
       made.failure = fit.status().message();
     }
   }
-  return calibrations;
 }
 
 Result<std::shared_ptr<const CompiledModel>> CalibratedModel(const CompiledModel& model,
@@ -139,8 +143,10 @@ Result<std::shared_ptr<const CompiledModel>> CalibratedModel(const CompiledModel
   for (const TaskCalibration& calibration : calibrations) {
     if (!calibration.failure.empty()) continue;
     CompiledTask& task = made->tasks[calibration.task];
-    const std::string suffix = task.name.empty() ? "" : "." + task.name;
-    const std::string out = Free(made->test, task.prediction + ".calibrated" + suffix);
+    std::string out = task.prediction + ".calibrated";
+    // Two losses may have one prediction.
+    if (FindVar(made->test, out) != nullptr && !task.name.empty()) out += "." + task.name;
+    out = Free(made->test, out);
     const CalibrationFit& fit = calibration.fit;
     MR_TRY(builder.Append(
         MakeOp("calibration", {{"X", {task.prediction}}}, {{"Out", {out}}},

@@ -17,13 +17,15 @@ namespace millrace {
 struct CalibrationPlan {
   size_t task = 0;  ///< of CompiledModel::tasks
   bool is_isotonic = false;
+  size_t set = 0;  ///< of LoadedConfig::eval_sets
 };
 
 /// What came of one.
 struct TaskCalibration {
   size_t task = 0;
   bool is_isotonic = false;
-  std::string loss;  ///< its name; empty: the only one
+  std::string loss;      ///< its name; empty: the only one
+  int64_t examples = 0;  ///< of the evaluation
   CalibrationFit fit;
   std::string failure;  ///< why there is none; empty: there is one
 };
@@ -31,13 +33,12 @@ struct TaskCalibration {
 /// Those of the model that was evaluated after a step.
 struct Calibrations {
   int64_t step = 0;
-  int64_t examples = 0;  ///< of the evaluation
   std::vector<TaskCalibration> tasks;
 };
 
 /// eval.calibration, by loss, with its mistakes as LoadedConfig::Report takes them.
-std::vector<CalibrationPlan> PlanCalibrations(const TrainerDesc& desc, const CompiledModel& model,
-                                              std::vector<ConfigMistake>* mistakes);
+std::vector<CalibrationPlan> PlanCalibrations(const TrainerDesc& desc, const std::vector<EvalSet>& sets,
+                                              const CompiledModel& model, std::vector<ConfigMistake>* mistakes);
 
 /// The metrics that give what calibrations are taken from, one for each. Appends to `forward` what makes their weights,
 /// which are those of the losses without class_weight.
@@ -47,9 +48,10 @@ Result<std::vector<MetricSpec>> AddCalibrationSums(const std::vector<Calibration
 /// Metrics with the one that these name.
 Result<MetricRegistry> WithCalibrationSums(const MetricRegistry& metrics);
 
-/// Fits each plan to what metric `first` of `metrics` and those behind it added up.
-std::vector<TaskCalibration> FitCalibrations(const std::vector<CalibrationPlan>& plans, const CompiledModel& model,
-                                             const MetricSet& metrics, size_t first, const MetricTotals& totals);
+/// Fits each plan of a set to what metric `first` of `metrics` and those behind it added up over its `examples`.
+void FitCalibrations(const std::vector<CalibrationPlan>& plans, size_t set, const CompiledModel& model,
+                     const MetricSet& metrics, size_t first, const MetricTotals& totals, int64_t examples,
+                     std::vector<TaskCalibration>* calibrations);
 
 /// `model` with the predictions that are calibrated in place of those that are not: its forward part, losses and
 /// prediction alone, for who saves it. Calibrations that failed leave theirs.

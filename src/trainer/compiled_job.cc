@@ -474,7 +474,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
     parts.eval_options.stop = {};  // a run that was stopped leaves the job whole for the next one
     if (!desc.infer() && desc.eval().calibration_size() > 0) {
       std::vector<ConfigMistake> mistakes;
-      parts.calibrations = PlanCalibrations(desc, model, &mistakes);
+      parts.calibrations = PlanCalibrations(desc, config.eval_sets, model, &mistakes);
       if (!mistakes.empty()) return config.Report(mistakes);
       MR_ASSIGN(parts.eval_program,
                 MeasureCalibrations(parts.calibrations, model, parts.schema, environment, &parts.eval_metrics));
@@ -493,7 +493,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
       // What its numbers will be does not matter to whether the model can be written.
       std::vector<TaskCalibration> some;
       for (const CalibrationPlan& plan : parts.calibrations) {
-        some.push_back({plan.task, plan.is_isotonic, "", {}, ""});
+        some.push_back({plan.task, plan.is_isotonic, "", 0, {}, ""});
         if (plan.is_isotonic) some.back().fit.points = some.back().fit.values = {0, 1};
       }
       MR_ASSIGN(exported, CalibratedModel(*exported, some, environment.ops));

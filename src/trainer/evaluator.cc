@@ -31,16 +31,20 @@ Result<double> LossOfBatch(const std::string& name, const Tensor& tensor, HostVi
 }  // namespace
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session) {
-  return Create(session, *session.eval_dataset(), session.ranks());
+  return Create(session, session.eval_datasets(), session.ranks());
 }
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Dataset& dataset) {
-  return Create(session, dataset, nullptr);
+  return Create(session, {&dataset}, nullptr);
 }
 
-Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Dataset& dataset, RankGroup* ranks) {
+Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, const std::vector<Dataset*>& datasets,
+                                                     RankGroup* ranks) {
   const CompiledJob& job = session.job();
-  std::unique_ptr<Evaluator> evaluator(new Evaluator(session, dataset, ranks));
+  std::unique_ptr<Evaluator> evaluator(new Evaluator(session, ranks));
+  for (Dataset* dataset : datasets) {
+    evaluator->inputs_.push_back({dataset, dynamic_cast<InMemoryControl*>(dataset), false, {}});
+  }
   if (ranks != nullptr && ranks->serves()) return evaluator;
   MR_ASSIGN(const Executable* const forward, job.eval());
   for (int i = 0; i < job.workers(); ++i) {
@@ -55,11 +59,14 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Datase
 }
 
 Evaluator::~Evaluator() {
-  if (loaded_) memory_->ReleaseMemory();
+  for (Input& input : inputs_) {
+    if (input.loaded) input.memory->ReleaseMemory();
+  }
 }
 
 Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop) {
-  BatchRunner runner(*reader.frame, reader.metrics.get(), nullptr, {&dataset_->files(), job_->lines_are_piped()});
+  BatchRunner runner(*reader.frame, reader.metrics.get(), nullptr,
+                     {&input_->dataset->files(), job_->lines_are_piped()});
   while (true) {
     MR_ASSIGN(const BatchPtr batch, runner.Take(source, stop));
     if (batch == nullptr) return Status::Ok();
@@ -93,7 +100,7 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
     reader.examples = 0;
     reader.status = Status::Ok();
   }
-  Dataset& dataset = *dataset_;
+  Dataset& dataset = *input_->dataset;
   const int streams = this->streams();
   std::stop_source failed;
   Status first;
@@ -129,12 +136,12 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
 }
 
 Status Evaluator::Measure(const std::stop_token& stop, Share* share) {
-  Dataset& dataset = *dataset_;
-  if (memory_ != nullptr && !memory_->IsLoaded()) {
-    MR_ASSIGN(loaded_stats_, memory_->LoadIntoMemory(stop));
-    loaded_ = true;
+  Dataset& dataset = *input_->dataset;
+  if (input_->memory != nullptr && !input_->memory->IsLoaded()) {
+    MR_ASSIGN(input_->loaded_stats, input_->memory->LoadIntoMemory(stop));
+    input_->loaded = true;
   }
-  share->load = loaded_stats_;
+  share->load = input_->loaded_stats;
   PassOptions options;
   options.workers = streams() > 0 ? streams() : job_->workers();
   options.seed = job_->desc().seed();
@@ -223,6 +230,16 @@ Result<Evaluator::Share> Evaluator::FromBytes(std::string_view bytes) const {
 }
 
 Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
+  EvalReport first;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    input_ = &inputs_[i];
+    MR_ASSIGN(EvalReport report, MeasureInput(state, stop));
+    (i == 0 ? first : first.others.emplace_back()) = std::move(report);
+  }
+  return first;
+}
+
+Result<EvalReport> Evaluator::MeasureInput(const RunState& state, const std::stop_token& stop) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<Share> shares;
   if (ranks_ == nullptr) {
@@ -257,20 +274,24 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const RunState
       all.examples += sums.examples;
     }
   }
-  if (all.examples == 0)
-    return NothingTo("evaluate", load.files > 0 ? load : data, job_->desc().data_desc(), dataset_->files());
+  const bool is_of_job = !session_->eval_datasets().empty() && inputs_[0].dataset == session_->eval_datasets()[0];
+  const auto number = static_cast<size_t>(input_ - inputs_.data());
+  if (is_of_job) report.set = job_->config().eval_sets[number].name;
+  if (all.examples == 0) {
+    const std::string what = report.set.empty() ? "evaluate" : "evaluate in set \"" + report.set + "\"";
+    return NothingTo(what, load.files > 0 ? load : data, job_->desc().data_desc(), input_->dataset->files());
+  }
   report.examples = all.examples;
-  report.data = memory_ != nullptr ? std::move(load) : std::move(data);
+  report.data = input_->memory != nullptr ? std::move(load) : std::move(data);
   const bool has_loss = readers_[0].loss != nullptr;
   report.loss = has_loss ? all.loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
   const size_t shown = job_->metrics().names().size();
   report.metrics = job_->eval_metrics().Compute(all.totals);
   report.metrics.resize(shown);
   report.non_finite_rows = job_->eval_metrics().NonFiniteRows(all.totals);
-  if (!job_->calibrations().empty() && dataset_ == session_->eval_dataset()) {
-    auto fitted = FitCalibrations(job_->calibrations(), job_->model(), job_->eval_metrics(), shown, all.totals);
-    report.calibrations =
-        std::make_shared<const Calibrations>(Calibrations{report.step, report.examples, std::move(fitted)});
+  if (is_of_job) {
+    FitCalibrations(job_->calibrations(), number, job_->model(), job_->eval_metrics(), shown, all.totals,
+                    report.examples, &report.calibrations);
   }
   return report;
 }

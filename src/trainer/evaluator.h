@@ -12,21 +12,22 @@
 
 namespace millrace {
 
-/// Measures the job's model on a dataset, mostly its evaluation set, with all workers' threads. Writes no parameter and
+/// Measures the job's model on datasets, mostly its evaluation sets, with all workers' threads. Writes no parameter and
 /// makes no row.
 class Evaluator {
  public:
-  /// On the session's evaluation set, which ranks of a job measure together: each the files that it reads. Ranks that
+  /// On the session's evaluation sets, which ranks of a job measure together: each the files that it reads. Ranks that
   /// serve measure none, as they answer for the rows. The session's parameters must exist, on all ranks the same ones.
   static Result<std::unique_ptr<Evaluator>> Create(JobSession& session);
   /// On `dataset`, which outlives the evaluator, by this process alone.
   static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, Dataset& dataset);
-  /// Gives back the memory of a dataset that it loaded.
+  /// Gives back the memory of datasets that it loaded.
   ~Evaluator();
 
-  /// One pass over the dataset, while no worker trains; one in memory is loaded by the first Run, unless it is already.
-  /// kCancelled at a stop request. In a job of ranks a collective, which a failure or a stop request of any of them
-  /// ends on all, with the same Status; the report is of all where a rank leads, and empty elsewhere.
+  /// One pass over each dataset, while no worker trains; one in memory is loaded by the first Run, unless it is
+  /// already. The report is of the first, and has those of the others. kCancelled at a stop request. In a job of ranks
+  /// a collective, which a failure or a stop request of any of them ends on all, with the same Status; the report is of
+  /// all where a rank leads, and empty elsewhere.
   Result<EvalReport> Run(const RunState& state, std::stop_token stop);
 
  private:
@@ -52,13 +53,19 @@ class Evaluator {
     PassStats data;          ///< of the pass
   };
 
-  Evaluator(JobSession& session, Dataset& dataset, RankGroup* ranks)
-      : session_(&session),
-        job_(&session.job()),
-        dataset_(&dataset),
-        memory_(dynamic_cast<InMemoryControl*>(&dataset)),
-        ranks_(ranks) {}
-  static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, Dataset& dataset, RankGroup* ranks);
+  /// A dataset that is measured.
+  struct Input {
+    Dataset* dataset;
+    InMemoryControl* memory;  ///< the same; null: its rows are not in memory
+    bool loaded = false;      ///< by Run, so it goes with the evaluator
+    PassStats loaded_stats;   ///< of that
+  };
+
+  Evaluator(JobSession& session, RankGroup* ranks) : session_(&session), job_(&session.job()), ranks_(ranks) {}
+  static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, const std::vector<Dataset*>& datasets,
+                                                   RankGroup* ranks);
+  /// Of the input that is measured now.
+  Result<EvalReport> MeasureInput(const RunState& state, const std::stop_token& stop);
   /// Streams that one reader goes through, one after the other; 0: each reader has a source.
   int streams() const { return ranks_ == nullptr ? 0 : session_->EvalStreams(); }
   Status Measure(const std::stop_token& stop, Share* share);
@@ -74,11 +81,9 @@ class Evaluator {
 
   JobSession* session_;
   const CompiledJob* job_;
-  Dataset* dataset_;
-  InMemoryControl* memory_;  ///< the same; null: its rows are not in memory
-  RankGroup* ranks_;         ///< that measure together; null: this process alone
-  bool loaded_ = false;      ///< by Run, so it goes with the evaluator
-  PassStats loaded_stats_;   ///< of that
+  RankGroup* ranks_;  ///< that measure together; null: this process alone
+  std::vector<Input> inputs_;
+  Input* input_ = nullptr;  ///< that is measured now
   std::vector<Reader> readers_;
 };
 

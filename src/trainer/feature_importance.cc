@@ -61,11 +61,12 @@ Result<std::unique_ptr<InMemoryDataset>> LoadEvaluationRows(const CompiledJob& j
   if (job.desc().dataset().class_name() == "QueueDataset") ForgetOwnFeed(&feed);
   InMemoryDatasetOptions options;
   options.threads = job.workers();
-  options.rows = DatasetSettings::FromDesc(job.desc()).ForEvaluation().rows;
+  const EvalSet& set = job.config().eval_sets[0];
+  ChooseRowsOfSet(job.desc(), set.number, &feed);
+  options.rows = DatasetSettings::FromDesc(job.desc()).ForEvaluation(job.desc(), set.number).rows;
   options.feeds = job.environment().feeds;
   options.output_dir = job.output_dir();
-  MR_ASSIGN(std::unique_ptr<InMemoryDataset> rows,
-            InMemoryDataset::Create(feed, job.config().eval_files, std::move(options)));
+  MR_ASSIGN(std::unique_ptr<InMemoryDataset> rows, InMemoryDataset::Create(feed, set.files, std::move(options)));
   MR_TRY(rows->LoadIntoMemory(std::move(stop)).status());
   return rows;
 }

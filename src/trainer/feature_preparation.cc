@@ -12,6 +12,7 @@
 #include "data_feed.pb.h"
 #include "datafeed/csv_column_feed.h"
 #include "datafeed/input_opener.h"
+#include "dataset/dataset_factory.h"
 #include "dataset/statistics_pass.h"
 #include "features/feature_statistics.h"
 #include "runtime/checkpoint_manifest.h"
@@ -47,9 +48,12 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   std::optional<ProgressLine> progress;
   if (how.terminal != nullptr) progress.emplace(ProgressLine::DetectOptions(how.terminal));
   StatisticsPass pass;
-  pass.desc = &desc.data_desc();
+  DataFeedDesc feed = desc.data_desc();
+  ChooseTrainedRows(desc, &feed);
+  pass.desc = &feed;
   pass.files = &files;
   pass.feeds = &environment.feeds;
+  pass.held = DatasetSettings::FromDesc(desc).held;
   pass.threads = std::max(1, desc.thread_num());
   pass.on_rows = [&](int64_t rows) {
     if (progress) progress->ShowText("statistics of features: " + std::to_string(rows) + " rows");

@@ -104,6 +104,10 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
   }
   if (!phases.empty()) settings.emplace_back("dataset.phases", phases);
   if (dataset.sample_rate() != 1) settings.emplace_back("dataset.sample_rate", std::to_string(dataset.sample_rate()));
+  for (const EvalDesc::Set& set : desc.eval().set()) {
+    if (set.has_share()) settings.emplace_back("eval.set \"" + set.name() + "\" share", std::to_string(set.share()));
+    if (set.has_since()) settings.emplace_back("eval.set \"" + set.name() + "\" since", Quoted(set.since().at()));
+  }
   if (feed.input_type() != 0) settings.emplace_back("data_desc.input_type", std::to_string(feed.input_type()));
   if (feed.feature_size() > 0) {
     settings.emplace_back("data_desc.feature", "of checksum " + std::to_string(FeaturesCrc(feed)));

@@ -122,7 +122,9 @@ std::optional<TrainerDesc> JobOf(const CheckpointManifest& manifest) {
 
 /// By what evaluations are told apart; empty: they are not.
 std::string WatchedMetric(const TrainerDesc& desc) {
-  return desc.eval().has_early_stopping() ? desc.eval().early_stopping().metric() : desc.checkpoint().keep_best();
+  const EvalDesc& eval = desc.eval();
+  const std::string metric = eval.has_early_stopping() ? eval.early_stopping().metric() : desc.checkpoint().keep_best();
+  return metric.empty() || eval.watch().empty() ? metric : metric + " of " + eval.watch();
 }
 
 bool IsOf(const std::string& path, std::string_view field) {
@@ -438,8 +440,9 @@ void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* 
   const std::optional<TrainerDesc> before = JobOf(manifest);
   if (!before.has_value() || (!state->has_best && state->evaluations_since_best == 0)) return;
   const bool is_other = WatchedMetric(*before) != WatchedMetric(job_->desc());
-  const bool on_others = std::any_of(changes_.begin(), changes_.end(),
-                                     [](const ChangedField& field) { return field.path == "eval.filelist"; });
+  const bool on_others = std::any_of(changes_.begin(), changes_.end(), [](const ChangedField& field) {
+    return IsOf(field.path, "eval.filelist") || field.path.starts_with("eval.set");
+  });
   if (!is_other && !on_others) return;
   state->has_best = false;
   state->best_metric = 0;

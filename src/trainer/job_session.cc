@@ -18,6 +18,7 @@
 #include "runtime/persistables.h"
 #include "table/table_factory.h"
 #include "trainer/job_mistakes.h"
+#include "trainer/run_hooks.h"
 #include "trainer/server_tables.h"
 
 namespace millrace {
@@ -231,7 +232,8 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& 
 
 Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOfDay(std::vector<std::string> files,
                                                               const DatasetSettings& settings) const {
-  const DataFeedDesc& feed = job_->desc().data_desc();
+  DataFeedDesc feed = job_->desc().data_desc();
+  ChooseTrainedRows(job_->desc(), &feed);
   if (!job_->is_dist()) return MakeDatasetOf(std::move(files), feed, settings, {});
   DatasetSettings own = settings;
   if (TakesFiles()) {
@@ -248,16 +250,18 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOfDay(std::vector<std::s
   return MakeDatasetOf(std::move(files), feed, own, share);
 }
 
-Result<std::unique_ptr<Dataset>> JobSession::MakeEvalDataset(const DatasetSettings& settings) const {
+Result<std::unique_ptr<Dataset>> JobSession::MakeEvalDataset(size_t set, const DatasetSettings& settings) const {
   // Evaluation streams its files in whatever order: no shuffle, every row.
   DataFeedDesc feed = job_->desc().data_desc();
   feed.set_drop_last(false);
-  DatasetSettings own = settings.ForEvaluation();
-  if (!job_->is_dist()) return MakeDatasetOf(job_->config().eval_files, std::move(feed), own, {});
+  const std::vector<EvalSet>& sets = job_->config().eval_sets;
+  ChooseRowsOfSet(job_->desc(), sets[set].number, &feed);
+  DatasetSettings own = settings.ForEvaluation(job_->desc(), sets[set].number);
+  if (!job_->is_dist()) return MakeDatasetOf(sets[set].files, std::move(feed), own, {});
   if (TakesFiles()) {
-    own.shared_files = [this, count = job_->config().eval_files.size(),
-                        evaluation = int64_t{0}](int64_t /*pass*/) mutable -> std::unique_ptr<FileQueue> {
-      return rank_files_->OfEvaluation(evaluation++, count);
+    own.shared_files = [this, count = sets[set].files.size(), number = static_cast<int64_t>(set),
+                        step = static_cast<int64_t>(sets.size())](int64_t) mutable -> std::unique_ptr<FileQueue> {
+      return rank_files_->OfEvaluation(std::exchange(number, number + step), count);
     };
   }
   StreamShare share = OwnStreams();
@@ -267,7 +271,13 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeEvalDataset(const DatasetSettin
     share.first = 0;
     share.count = ranks_->leads() ? 1 : 0;
   }
-  return MakeDatasetOf(job_->config().eval_files, std::move(feed), own, share);
+  return MakeDatasetOf(sets[set].files, std::move(feed), own, share);
+}
+
+std::vector<Dataset*> JobSession::eval_datasets() const {
+  std::vector<Dataset*> all;
+  for (const std::unique_ptr<Dataset>& dataset : eval_datasets_) all.push_back(dataset.get());
+  return all;
 }
 
 Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::string> files, DataFeedDesc feed,
@@ -312,9 +322,23 @@ Status JobSession::BuildDatasets(const std::stop_token& stop) {
     MR_ASSIGN(own_dataset_, MakeDataset(settings));
   }
   if (dataset_ == nullptr) dataset_ = own_dataset_.get();
-  if (job_->config().eval_files.empty() || job_->desc().infer()) return Status::Ok();
-  MR_ASSIGN(eval_dataset_, MakeEvalDataset(settings));
+  for (size_t set = 0; set < job_->config().eval_sets.size() && !job_->desc().infer(); ++set) {
+    MR_ASSIGN(eval_datasets_.emplace_back(), MakeEvalDataset(set, settings));
+  }
   return Status::Ok();
+}
+
+void JobSession::SetCalibrations(const EvalReport& report) {
+  calibrations_.reset();
+  if (job_->calibrations().empty()) return;
+  auto all = std::make_shared<Calibrations>();
+  all->step = report.step;
+  all->tasks = report.calibrations;
+  for (const EvalReport& other : report.others) {
+    all->tasks.insert(all->tasks.end(), other.calibrations.begin(), other.calibrations.end());
+  }
+  std::sort(all->tasks.begin(), all->tasks.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
+  calibrations_ = std::move(all);
 }
 
 Status JobSession::InitParameters(const std::stop_token& stop) {

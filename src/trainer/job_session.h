@@ -22,6 +22,8 @@
 
 namespace millrace {
 
+struct EvalReport;
+
 /// What a session works on that exists already and outlives it; null: it makes its own.
 struct SessionInputs {
   Scope* root = nullptr;  ///< with the job's parameters
@@ -54,8 +56,10 @@ class JobSession {
   const Scope& root() const { return *root_; }
   /// Not of a program that feeds itself.
   Dataset& dataset() const { return *dataset_; }
-  /// Null without an evaluation set. In a job of ranks it reads this rank's share of the files.
-  Dataset* eval_dataset() const { return eval_dataset_.get(); }
+  /// The evaluation sets of LoadedConfig::eval_sets, in their order. In a job of ranks each reads this rank's share of
+  /// the files.
+  std::vector<Dataset*> eval_datasets() const;
+  bool has_evaluations() const { return !eval_datasets_.empty(); }
   FetchHandler* fetch_handler() const { return fetch_handler_; }
   /// Of a job with `dist`; null for others.
   RankGroup* ranks() const { return ranks_; }
@@ -75,7 +79,7 @@ class JobSession {
   /// Losses that were NaN or infinite and did not end the run (allow_non_finite), so far; filled by the workers.
   const NonFiniteLosses& non_finite_losses() const { return non_finite_losses_; }
   /// What models of the step that was evaluated last are calibrated by; null: nothing.
-  void SetCalibrations(std::shared_ptr<const Calibrations> calibrations) { calibrations_ = std::move(calibrations); }
+  void SetCalibrations(const EvalReport& report);
   const std::shared_ptr<const Calibrations>& calibrations() const { return calibrations_; }
   /// What the dataset's readers did, with output.trace; null otherwise.
   SpanLog* spans() const { return spans_.get(); }
@@ -91,7 +95,7 @@ class JobSession {
   Status BuildDatasets(const std::stop_token& stop);
   DatasetSettings SettingsOfDataset() const;
   Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings) const;
-  Result<std::unique_ptr<Dataset>> MakeEvalDataset(const DatasetSettings& settings) const;
+  Result<std::unique_ptr<Dataset>> MakeEvalDataset(size_t set, const DatasetSettings& settings) const;
   /// Of the files of a job, or of a day.
   Result<std::unique_ptr<Dataset>> MakeDatasetOfDay(std::vector<std::string> files,
                                                     const DatasetSettings& settings) const;
@@ -118,7 +122,7 @@ class JobSession {
   TableFactory tables_;                        ///< classes of the job's tables
   std::unique_ptr<Scope> own_root_;
   std::unique_ptr<Dataset> own_dataset_;
-  std::unique_ptr<Dataset> eval_dataset_;
+  std::vector<std::unique_ptr<Dataset>> eval_datasets_;
   Scope* root_;
   Dataset* dataset_;
 };

@@ -75,7 +75,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   SharedProgress& progress = run_->progress();
   if (ranks_ != nullptr && !job_->trains_in_step()) return Status::Ok();  // RankTraining looks at the steps of all
   progress.pause_every = run_->SavesCheckpoints() ? desc.checkpoint().every_steps() : 0;
-  progress.eval_every = session_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
+  progress.eval_every = session_->has_evaluations() ? desc.eval().every_steps() : 0;
   return Status::Ok();
 }
 

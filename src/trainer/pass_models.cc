@@ -39,7 +39,7 @@ std::vector<ModelCalibration> SavedCalibrations(const Calibrations& calibrations
       saved.set_slope(task.fit.slope);
       saved.set_intercept(task.fit.intercept);
     }
-    saved.set_examples(calibrations.examples);
+    saved.set_examples(task.examples);
     saved.set_logloss_before(task.fit.before.logloss);
     saved.set_logloss_after(task.fit.after.logloss);
     saved.set_calibration_before(task.fit.before.calibration);

@@ -211,7 +211,7 @@ void RankTraining::LookAtSteps() {
   const int64_t done = run_->progress().steps_done.load(std::memory_order_relaxed);
   const int64_t met = met_at_step_.load(std::memory_order_relaxed);
   const bool saves = run_->SavesCheckpoints() && Crossed(desc.checkpoint().every_steps(), met, done);
-  const bool measures = session_->eval_dataset() != nullptr && Crossed(desc.eval().every_steps(), met, done);
+  const bool measures = session_->has_evaluations() && Crossed(desc.eval().every_steps(), met, done);
   if (saves || measures) pace_->Call();
 }
 

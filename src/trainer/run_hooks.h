@@ -92,8 +92,9 @@ struct FetchLine {
   std::vector<Value> values;
 };
 
-/// Quality on the evaluation set.
+/// Quality on an evaluation set.
 struct EvalReport {
+  std::string set;  ///< its name; empty: it has none
   int64_t step = 0;
   int64_t epoch = 0;
   int64_t trained_examples = 0;  ///< since the very start
@@ -103,7 +104,8 @@ struct EvalReport {
   MetricValues metrics;
   int64_t non_finite_rows = 0;  ///< whose prediction or label was NaN or infinite, and the metrics therefore NaN
   PassStats data;               ///< of its input; of loading it, where it is held in memory
-  std::shared_ptr<const Calibrations> calibrations = nullptr;  ///< null: the job asks for none
+  std::vector<TaskCalibration> calibrations = {};  ///< that are taken from this set
+  std::vector<EvalReport> others = {};             ///< of the sets that are not watched
 };
 
 /// One pass, or a part of one that a stop ended.

@@ -169,26 +169,42 @@ Status RunRecorder::OnEval(const EvalReport& report) {
   return output_.evaluated ? output_.evaluated(report) : Status::Ok();
 }
 
-Status RunRecorder::RecordEval(const EvalReport& report) {
-  const std::lock_guard lock(mutex_);
-  JsonWriter json;
-  BeginLine(&json, report.step, report.epoch, report.trained_examples);
-  std::vector<Scalar> scalars = {{"eval/loss", report.loss}};
-  json.Key("eval_loss").Number(report.loss);
-  std::string text = "evaluation after step " + std::to_string(report.step) + ":";
+void RunRecorder::ShowEval(const EvalReport& report) {
+  std::string text = "evaluation" + (report.set.empty() ? "" : " of " + report.set) + " after step " +
+                     std::to_string(report.step) + ":";
   for (const auto& [name, value] : report.metrics) {
-    json.Key("eval_" + name).Number(value);
-    scalars.emplace_back("eval/" + name, value);
     char number[32];
     std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
     text += " " + name + " " + number;
   }
-  json.EndObject();
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   progress_.Clear();
   std::fprintf(output_.terminal, "%s (%lld examples, %.1f s)\n", text.c_str(), static_cast<long long>(report.examples),
                report.seconds);
-  ShowLeftOut("evaluation: ", report.data);
+  ShowLeftOut(report.set.empty() ? "evaluation: " : "evaluation of " + report.set + ": ", report.data);
+}
+
+Status RunRecorder::RecordEval(const EvalReport& report) {
+  const std::lock_guard lock(mutex_);
+  JsonWriter json;
+  BeginLine(&json, report.step, report.epoch, report.trained_examples);
+  std::vector<Scalar> scalars;
+  const auto add = [&](const EvalReport& set, const std::string& of_set) {
+    const auto put = [&](const std::string& name, double value) {
+      json.Key("eval_" + name + of_set).Number(value);
+      scalars.emplace_back("eval/" + name + of_set, value);
+    };
+    put("loss", set.loss);
+    for (const auto& [name, value] : set.metrics) put(name, value);
+  };
+  add(report, "");
+  ShowEval(report);
+  if (!report.set.empty()) add(report, "@" + report.set);
+  for (const EvalReport& other : report.others) {
+    add(other, "@" + other.set);
+    ShowEval(other);
+  }
+  json.EndObject();
   // A run that goes on evaluates once more what an end within the epoch's end had evaluated already.
   if (WithoutEpoch(json.text()) == WithoutEpoch(evaluation_)) return Status::Ok();
   MR_TRY(AppendLine(json.text()));

@@ -62,6 +62,8 @@ class RunRecorder final : public RunReporter {
   RunRecorder(int64_t expected_examples, const ProgressLine::Options& options)
       : progress_(options), expected_examples_(expected_examples) {}
   Status RecordEval(const EvalReport& report);
+  /// Of the set itself, without the others.
+  void ShowEval(const EvalReport& report);
   void ShowPass(const PassReport& report);
   Status OpenLines(const std::string& kept);
   Status AppendPoint(const FetchLine& line);

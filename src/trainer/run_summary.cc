@@ -285,6 +285,14 @@ std::string CalibrationsText(const Calibrations& calibrations) {
   return text;
 }
 
+void AppendEval(JsonWriter* json, const EvalReport& eval) {
+  json->Key("examples").Number(eval.examples).Key("loss").Number(eval.loss);
+  AppendValues(json, eval.metrics);
+  if (eval.non_finite_rows > 0) json->Key("non_finite_rows").Number(eval.non_finite_rows);
+  if (eval.data.bad_lines > 0) json->Key("bad_lines").Number(eval.data.bad_lines);
+  AppendBadLines(json, eval.data);
+}
+
 void AppendNearness(JsonWriter* json, const char* key, const Nearness& nearness) {
   json->Key(key).BeginObject().Key("logloss").Number(nearness.logloss);
   json->Key("calibration").Number(nearness.calibration).EndObject();
@@ -295,7 +303,7 @@ void AppendCalibrations(JsonWriter* json, const Calibrations& calibrations) {
   for (const TaskCalibration& task : calibrations.tasks) {
     json->BeginObject();
     if (!task.loss.empty()) json->Key("loss").Text(task.loss);
-    json->Key("kind").Text(task.is_isotonic ? "ISOTONIC" : "PLATT").Key("examples").Number(calibrations.examples);
+    json->Key("kind").Text(task.is_isotonic ? "ISOTONIC" : "PLATT").Key("examples").Number(task.examples);
     if (!task.failure.empty()) {
       json->Key("failure").Text(task.failure).EndObject();
       continue;
@@ -395,13 +403,21 @@ std::string RunJson(const RunSummary& summary) {
   json.Key("eval").BeginObject();
   if (summary.has_eval) {
     json.Key("step").Number(summary.eval.step).Key("epoch").Number(summary.eval.epoch);
-    json.Key("examples").Number(summary.eval.examples).Key("loss").Number(summary.eval.loss);
-    AppendValues(&json, summary.eval.metrics);
-    if (summary.eval.non_finite_rows > 0) json.Key("non_finite_rows").Number(summary.eval.non_finite_rows);
-    if (summary.eval.data.bad_lines > 0) json.Key("bad_lines").Number(summary.eval.data.bad_lines);
-    AppendBadLines(&json, summary.eval.data);
+    if (!summary.eval.set.empty()) json.Key("set").Text(summary.eval.set);
+    AppendEval(&json, summary.eval);
   }
   json.EndObject();
+  if (!summary.eval.set.empty() || !summary.eval.others.empty()) {
+    json.Key("eval_sets").BeginObject();
+    const auto append = [&json](const EvalReport& set) {
+      json.Key(set.set).BeginObject();
+      AppendEval(&json, set);
+      json.EndObject();
+    };
+    if (!summary.eval.set.empty()) append(summary.eval);
+    for (const EvalReport& other : summary.eval.others) append(other);
+    json.EndObject();
+  }
   if (summary.calibrations != nullptr) AppendCalibrations(&json, *summary.calibrations);
   json.Key("data").BeginObject();
   json.Key("files").Number(summary.data.files).Key("bytes").Number(summary.data.bytes);
@@ -475,8 +491,13 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   text += FetchedLine(summary);
   if (summary.has_eval) {
     text += "  evaluation  " + ValuesLine(summary.eval.metrics);
+    if (!summary.eval.set.empty()) text += "  of " + summary.eval.set;
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
     text += "\n" + NoAucLine(summary.eval.metrics, summary.eval.non_finite_rows, " of the evaluation");
+    for (const EvalReport& other : summary.eval.others) {
+      text += "  evaluation  " + ValuesLine(other.metrics) + "  of " + other.set + "\n" +
+              NoAucLine(other.metrics, other.non_finite_rows, " of that set");
+    }
   }
   if (summary.calibrations != nullptr) text += CalibrationsText(*summary.calibrations);
   text += BadLinesText(summary.data, "");

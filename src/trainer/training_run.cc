@@ -88,7 +88,7 @@ void TrainingRun::Begin() {
 
 Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
   Begin();
-  if (session_->eval_dataset() != nullptr) {
+  if (session_->has_evaluations()) {
     Result<std::unique_ptr<Evaluator>> evaluator = Evaluator::Create(*session_);
     MR_TRY(Agreed(session_->ranks(), evaluator.status()));
     evaluator_ = std::move(evaluator).value();
@@ -335,8 +335,7 @@ Status TrainingRun::Evaluate(const std::stop_token& stop) {
   if (last_eval_was_best_) report_.best_evaluation = report;
   report_.stopped_early = watch_.ShouldStop(state_);
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
-  session_->SetCalibrations(report.calibrations);
-  if (!report_.evaluations.empty()) report_.evaluations.back().calibrations.reset();
+  session_->SetCalibrations(report);
   report_.evaluations.push_back(report);
   return Status::Ok();
 }

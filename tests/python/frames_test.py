@@ -449,6 +449,26 @@ class FramesTest(unittest.TestCase):
         self.assertGreater(names["report"].evaluation["auc"], 0.95)
         self.assertGreater(names["model"].score(names["test"], names["bought"][3000:]), 0.8)
 
+    def test_evaluation_sets_have_frames_of_their_names(self):
+        columns, one, two = rows_of(300), rows_of(120, seed=2), rows_of(80, seed=3)
+        job = self.job(JOB + 'eval { set { name: "one" } set { name: "held" share: 0.2 } watch: "held" }')
+        report = job.fit(columns, eval_data={"one": one, "two": two}, verbose=False)
+        self.assertEqual(report.evaluation_sets["one"]["examples"], 120)
+        self.assertEqual(report.evaluation_sets["two"]["examples"], 80)
+        self.assertEqual(report.evaluation_sets["held"], {k: v for k, v in report.evaluation.items() if k != "step"})
+        self.assertEqual(report.evaluation["examples"] + report.examples, 300)
+        self.assertEqual(set(report.evaluations[-1]["sets"]), {"one", "two", "held"})
+        with self.assertRaisesRegex(millrace.ConfigError, 'give eval_data={"one": ...}'):
+            job.fit(columns, eval_data={"two": two}, verbose=False)
+        with self.assertRaisesRegex(millrace.ConfigError, "a name of a set has letters"):
+            job.fit(columns, eval_data={"a b": two}, verbose=False)
+        since = JOB + 'eval { set { name: "late" since { column: "time" at: "2025-01-01" } } }'
+        late = sum(time >= datetime.datetime(2025, 1, 1) for time in columns["time"])
+        for _, frame in frames_of(columns):
+            report = self.job(since).fit(frame, verbose=False)
+            self.assertEqual(report.evaluation["examples"], late)
+            self.assertEqual(report.examples, 300 - late)
+
     def test_a_job_of_files_is_fitted_and_run_in_turns(self):
         columns, other = rows_of(300), rows_of(200, seed=2)
         support.write(os.path.join(self.folder, "train.csv"), csv_of(columns))

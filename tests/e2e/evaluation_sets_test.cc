@@ -1,0 +1,198 @@
+// eval.set: several sets with names, and sets of rows that are parted off the training files.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "e2e/process.h"
+#include "e2e/small_job.h"
+#include "trainer/in_process.h"
+
+namespace millrace {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct SetsRun {
+  int code = 0;
+  std::string said;
+  std::string json;
+};
+
+SetsRun TrainSets(const std::string& job, const std::string& out, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"--trainer_desc=" + job, "--output_dir=" + out};
+  for (const std::string& argument : more)
+    arguments.push_back(argument.starts_with("--") ? argument : "--set=" + argument);
+  Process trainer("trainer", arguments);
+  SetsRun run;
+  run.code = trainer.Wait();
+  run.said = trainer.errors();
+  if (run.code == 0) run.json = ReadFile(out + "/run.json").value();
+  return run;
+}
+
+double NumberOf(const std::string& json, const std::string& key, const std::string& from) {
+  const size_t at = json.find("\"" + key + "\":", json.find(from));
+  return at == std::string::npos ? -1 : std::stod(json.substr(at + key.size() + 3));
+}
+
+TEST(EvaluationSets, EachIsLoggedByItsNameAndOneIsWatched) {
+  const SmallJob small(900, 3);
+  const std::string out = small.folder() + "/out";
+  const std::vector<std::string> files = small.files();
+  const SetsRun run =
+      TrainSets(small.DeepJob("eval { filelist: '" + files[0] + "' set { name: 'first' filelist: '" + files[1] +
+                              "' } set { name: 'both' filelist: '" + files[1] + "' filelist: '" + files[2] +
+                              "' } watch: 'both' early_stopping { metric: 'auc' patience: 9 } }\n"),
+                out, {"epochs=2"});
+  ASSERT_EQ(run.code, 0) << run.said;
+  EXPECT_THAT(run.said,
+              AllOf(HasSubstr("evaluation of both after step"), HasSubstr("evaluation after step"),
+                    HasSubstr("evaluation of first after step"), HasSubstr("  of both"), HasSubstr("  of first")));
+  EXPECT_THAT(run.json, HasSubstr("\"set\": \"both\""));
+  EXPECT_EQ(NumberOf(run.json, "examples", "\"eval\""), 600) << "the watched one";
+  EXPECT_EQ(NumberOf(run.json, "examples", "\"first\""), 300);
+  const std::string lines = ReadFile(out + "/metrics.jsonl").value();
+  for (const char* key : {"\"eval_loss\":", "\"eval_auc@both\":", "\"eval_auc@first\":", "\"eval_loss@first\":"}) {
+    EXPECT_THAT(lines, HasSubstr(key));
+  }
+  EXPECT_NEAR(NumberOf(lines, "eval_auc", ""), NumberOf(lines, "eval_auc@both", ""), 0);
+}
+
+/// How often each line of a CountingJob was trained, by what its row scores.
+std::vector<int> TimesTrained(const SmallJob& small, const std::string& out) {
+  std::vector<int> times;
+  for (const std::string& file : small.files()) {
+    Process predictor("predictor", {"--model_dir=" + out + "/model", "--input=" + file, "--output=-"});
+    EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();
+    std::istringstream lines(predictor.output());
+    for (std::string line; std::getline(lines, line);) {
+      const double score = std::stod(line);
+      times.push_back(score == 0 ? 0 : score == 0.5 ? 1 : score == 0.75 ? 2 : 9);
+    }
+  }
+  return times;
+}
+
+// By any dataset, by any number of threads, in each epoch, and by a run that goes on.
+TEST(EvaluationSets, AShareIsNeverTrainedAndTheSameWhoeverReads) {
+  const SmallJob small(400, 3);
+  const std::string job =
+      small.CountingJob("eval { set { name: 'held' share: 0.2 } set { name: 'more' share: 0.1 } }\n");
+  std::vector<int> before;
+  int number = 0;
+  for (const std::vector<std::string>& sets : std::vector<std::vector<std::string>>{
+           {"thread_num=1", "epochs=2"},
+           {"thread_num=3", "epochs=2"},
+           {"dataset={ class_name: \"InMemoryDataset\" local_shuffle: true }", "thread_num=2", "epochs=2"}}) {
+    const std::string out = small.folder() + "/out" + std::to_string(number++);
+    const SetsRun run = TrainSets(job, out, sets);
+    ASSERT_EQ(run.code, 0) << run.said;
+    const std::vector<int> times = TimesTrained(small, out);
+    ASSERT_EQ(times.size(), 400U);
+    EXPECT_EQ(std::count(times.begin(), times.end(), 9), 0);
+    EXPECT_EQ(std::count(times.begin(), times.end(), 1), 0);
+    const auto held = std::count(times.begin(), times.end(), 0);
+    EXPECT_NEAR(static_cast<double>(held), 120, 30);
+    EXPECT_EQ(NumberOf(run.json, "examples", ""), 2 * (400 - static_cast<double>(held)));
+    EXPECT_EQ(NumberOf(run.json, "examples", "\"held\": {") + NumberOf(run.json, "examples", "\"more\""),
+              static_cast<double>(held));
+    EXPECT_NEAR(NumberOf(run.json, "examples", "\"more\""), 40, 20);
+    if (!before.empty()) {
+      EXPECT_EQ(times, before);
+    }
+    before = times;
+  }
+  const std::string out = small.folder() + "/resumed";
+  ASSERT_EQ(TrainSets(job, out, {"epochs=1"}).code, 0);
+  const SetsRun resumed = TrainSets(job, out, {"epochs=2", "thread_num=2", "--resume=auto"});
+  ASSERT_EQ(resumed.code, 0) << resumed.said;
+  EXPECT_EQ(TimesTrained(small, out), before);
+}
+
+TEST(EvaluationSets, CalibrationsAndImportanceAreTakenFromAShare) {
+  const SmallJob small(1500, 1);
+  const std::string out = small.folder() + "/out";
+  const SetsRun run = TrainSets(
+      small.DeepJob("eval { set { name: 'a' share: 0.3 } set { name: 'b' share: 0.2 } calibration { set: 'b' } }\n"
+                    "feature_importance { slots: 'A' repeats: 2 }\n"),
+      out, {"epochs=2"});
+  ASSERT_EQ(run.code, 0) << run.said;
+  EXPECT_EQ(NumberOf(run.json, "examples", "\"calibrations\""), NumberOf(run.json, "examples", "\"b\""));
+  const std::string importance = ReadFile(out + "/feature_importance.json").value();
+  EXPECT_EQ(NumberOf(importance, "examples", ""), NumberOf(run.json, "examples", "\"eval\""));
+}
+
+/// A job of a CSV file whose rows are of the days 1 to 20 of a month.
+std::string DaysJob(const SmallJob& small, const std::string& eval, const std::string& bad = "") {
+  std::ofstream csv(small.folder() + "/days.csv");
+  csv << "click,a,day\n";
+  for (int i = 0; i < 200; ++i) {
+    csv << (i % 3 == 0 ? 1 : 0) << "," << i % 7 << ",2026-11-" << (i % 20 < 9 ? "0" : "") << i % 20 + 1 << " 10:00\n";
+  }
+  csv << bad;
+  std::ofstream job(small.folder() + "/days.prototxt");
+  job << "data_desc { name: 'csv' batch_size: 16\n"
+         "  feature { name: 'label' from: 'click' id {} is_dense: true }\n"
+         "  feature { name: 'a' hash {} }\n"
+         "}\n"
+         "model { table { name: 't' dim: 4 } layer { name: 'e' embedding { slots: 'a' table: 't' } }\n"
+         "  layer { name: 'y' fc { in: 'e' units: 1 } }\n"
+         "  loss { kind: SIGMOID_CROSS_ENTROPY in: 'y' label: 'label' } metric { kind: AUC }\n"
+         "  optimizer { adagrad { lr: 0.1 } } }\n"
+         "filelist: '"
+      << small.folder() << "/days.csv'\n"
+      << eval << "\n";
+  return small.folder() + "/days.prototxt";
+}
+
+TEST(EvaluationSets, RowsSinceAMomentAreEvaluatedAndThoseBeforeItTrained) {
+  const SmallJob small(3, 1);
+  const std::string since = "since { column: 'day' at: '2026-11-16' ";
+  const std::string job =
+      DaysJob(small, "eval { set { name: 'sixteenth' " + since +
+                         "until: '2026-11-17T00:00:00' } } set { name: 'later' since { column: 'day' "
+                         "at: '2026-11-17' } } set { name: 'same_days' share: 0.2 } }");
+  for (const char* dataset : {"QueueDataset", "InMemoryDataset"}) {
+    const SetsRun run = TrainSets(job, small.folder() + "/out",
+                                  {std::string("dataset={ class_name: \"") + dataset + "\" }", "thread_num=2"});
+    ASSERT_EQ(run.code, 0) << run.said;
+    EXPECT_EQ(NumberOf(run.json, "examples", "\"sixteenth\": {"), 10);
+    EXPECT_EQ(NumberOf(run.json, "examples", "\"later\""), 40);
+    const double held = NumberOf(run.json, "examples", "\"same_days\"");
+    EXPECT_GT(held, 10);
+    EXPECT_EQ(NumberOf(run.json, "examples", ""), 150 - held);
+    EXPECT_THAT(run.said, Not(HasSubstr("left out")));
+  }
+  // The model takes lines without the column of times.
+  std::ofstream(small.folder() + "/new.csv") << "a,click\n5,0\n";
+  Process predictor("predictor",
+                    {"--model_dir=" + small.folder() + "/out/model", "--input=" + small.folder() + "/new.csv"});
+  EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();
+}
+
+TEST(EvaluationSets, ARowWithoutAMomentIsABadLine) {
+  const SmallJob small(3, 1);
+  const SetsRun run =
+      TrainSets(DaysJob(small, "eval { set { name: 'x' since { column: 'day' at: '2026-11-16' } } }", "1,2,soon\n"),
+                small.folder() + "/out");
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.said, AllOf(HasSubstr("days.csv:202:5"), HasSubstr("expected a time of ISO 8601"),
+                              HasSubstr("by which eval.set.since parts rows, found \"soon\"")));
+}
+
+TEST(EvaluationSets, ASetWithoutRowsIsNamed) {
+  const SmallJob small(60, 1);
+  const SetsRun run = TrainSets(small.DeepJob("eval { set { name: 'few' share: 0.0001 } }\n"), small.folder() + "/out");
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.said, HasSubstr("nothing to evaluate in set \"few\""));
+}
+
+}  // namespace
+}  // namespace millrace
