@@ -18,6 +18,7 @@
 #include "dataset/pack.h"
 #include "dataset/queue_dataset.h"
 #include "dist/rank_file_queue.h"
+#include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
@@ -287,7 +288,7 @@ TEST_F(SharedFilesTest, DatasetsThatReadAloneRefuseToShare) {
   AddFile(3);
   DatasetSettings settings;
   settings.shared_files = [](int64_t) { return std::make_unique<LocalFileQueue>(); };
-  EXPECT_FALSE(settings.ForEvaluation().shared_files);
+  EXPECT_FALSE(settings.ForEvaluation({}, -1).shared_files);
   const DatasetFactory factory = DatasetFactory::Builtin();
   for (const char* name : {"InMemoryDataset", "FileInstantDataset"}) {
     const Status status = factory.Create(name, desc_, files_, DataFeedFactory::Builtin(), settings).status();

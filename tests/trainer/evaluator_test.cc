@@ -26,7 +26,7 @@ struct Rows {
 /// The evaluation set's rows as the job's forward part predicts them, in one thread.
 Rows PredictAll(JobSession& job) {
   Rows rows;
-  Dataset& dataset = *job.eval_dataset();
+  Dataset& dataset = *job.eval_datasets()[0];
   const SlotSchema& schema = dataset.schema();
   const auto frame = Frame::Create(**job.job().eval(), &schema, job.root(), job.frame_options(0, true)).value();
   EXPECT_TRUE(dataset.BeginPass({}).ok());
@@ -129,13 +129,13 @@ TEST_P(EvaluatorTest, SaysWhatThePredictionsOfEveryRowSay) {
   const std::unique_ptr<JobSession> job = MakeTrained();
   EvalReport report;
   {
-    const auto evaluator = Evaluator::Create(*job, *job->eval_dataset()).value();
+    const auto evaluator = Evaluator::Create(*job, *job->eval_datasets()[0]).value();
     report = evaluator->Run({}, {}).value();
     const EvalReport again = evaluator->Run({}, {}).value();
     EXPECT_EQ(again.examples, report.examples);
     EXPECT_EQ(ValueOf(again, "gauc"), ValueOf(report, "gauc"));
   }
-  if (auto* memory = dynamic_cast<InMemoryControl*>(job->eval_dataset()); memory != nullptr) {
+  if (auto* memory = dynamic_cast<InMemoryControl*>(job->eval_datasets()[0]); memory != nullptr) {
     ASSERT_TRUE(memory->LoadIntoMemory({}).ok()) << "the evaluator did not give its memory back";
   }
   const Rows rows = PredictAll(*job);
@@ -149,7 +149,7 @@ TEST_P(EvaluatorTest, SaysWhatThePredictionsOfEveryRowSay) {
 TEST_P(EvaluatorTest, WritesNoParameterAndMakesNoRow) {
   const std::unique_ptr<JobSession> job = MakeTrained();
   const std::vector<std::string> before = Parameters(*job, "before");
-  ASSERT_TRUE(Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {}).ok());
+  ASSERT_TRUE(Evaluator::Create(*job, *job->eval_datasets()[0]).value()->Run({}, {}).ok());
   EXPECT_EQ(Parameters(*job, "after"), before);
 }
 
@@ -158,7 +158,7 @@ TEST_P(EvaluatorTest, ABadLineEndsItWithItsPlaceAndNoThreadStays) {
   const std::unique_ptr<JobSession> job = MakeUntrained();
   ASSERT_TRUE(job->InitParameters({}).ok());
   const int threads = ThreadsNow();
-  const Result<EvalReport> report = Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {});
+  const Result<EvalReport> report = Evaluator::Create(*job, *job->eval_datasets()[0]).value()->Run({}, {});
   EXPECT_EQ(report.status().code(), StatusCode::kBadData);
   EXPECT_THAT(report.status().message(), HasSubstr(Held(2) + ":321:"));
   EXPECT_EQ(ThreadsOnce(threads), threads);
@@ -168,7 +168,7 @@ TEST_P(EvaluatorTest, AStopEndsIt) {
   const std::unique_ptr<JobSession> job = MakeTrained();
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, stop.get_token()).status().code(),
+  EXPECT_EQ(Evaluator::Create(*job, *job->eval_datasets()[0]).value()->Run({}, stop.get_token()).status().code(),
             StatusCode::kCancelled);
 }
 
