@@ -77,12 +77,14 @@ def scores_of(path):
     return [float(line.split("\t")[-1]) for line in support.read(path).splitlines()]
 
 
-def compare(what, got, wanted):
+def compare(what, got, wanted, most_steep=0.0):
+    """`most_steep`: the share of scores that may lie on a steep part of a map, where the last digit of what it maps is much."""
     if len(got) != len(wanted) or not wanted:
         support.fail("%s: %d scores, not %d" % (what, len(got), len(wanted)))
-    for i, (score, expected) in enumerate(zip(got, wanted)):
-        if not abs(score - expected) <= TOLERANCE:
-            support.fail("%s: line %d scores %r, not %r" % (what, i + 1, score, expected))
+    apart = [i for i, (score, expected) in enumerate(zip(got, wanted)) if not abs(score - expected) <= TOLERANCE]
+    for i in apart:
+        if len(apart) > most_steep * len(wanted) or not abs(got[i] - wanted[i]) <= 0.1:
+            support.fail("%s: line %d scores %r, not %r" % (what, i + 1, got[i], wanted[i]))
 
 
 class Run:
@@ -120,13 +122,13 @@ class Run:
                     self.folder + "/paddle.tsv")
         compare("Paddle, " + prefix, scores_of(self.folder + "/paddle.tsv"), wanted)
 
-    def onnx(self, model, columns, lines, wanted, *options):
+    def onnx(self, model, columns, lines, wanted, *options, most_steep=0.0):
         python = self.python("ONNXRUNTIME_PYTHON")
         if not python:
             return
         support.run(python, HERE + "/onnx_runner.py", self.out + "/onnx/" + model, lines, columns,
                     self.folder + "/onnx.tsv", *options)
-        compare("onnxruntime, " + model, scores_of(self.folder + "/onnx.tsv"), wanted)
+        compare("onnxruntime, " + model, scores_of(self.folder + "/onnx.tsv"), wanted, most_steep)
 
     def compare_online(self, layers):
         """Random numbers in place of what the embedding layers make; `layers` are (name, width), then whole slots."""
@@ -218,10 +220,10 @@ def calibrated(run, _):
     """What a calibration makes of the last of two classes: a line, and many points."""
     clicks = generate(run)
     lines = clicks + "/test/part-00000"
-    for kind in ("PLATT", "ISOTONIC"):
+    for kind, most_steep in (("PLATT", 0), ("ISOTONIC", 0.05)):
         run.train("configs/wide_deep.prototxt", "filelist=[%s/train/part-*]" % clicks, "data_desc.batch_size=100", exports(VOCABULARY)[1],
                   "eval={ filelist: \"%s\" calibration { kind: %s } }" % (lines, kind))
-        run.onnx("offline.onnx", COLUMNS, lines, run.predict("model", lines))
+        run.onnx("offline.onnx", COLUMNS, lines, run.predict("model", lines), most_steep=most_steep)
 
 
 def expect(text, *parts):

@@ -15,7 +15,7 @@ SAVING = "stopping: the checkpoint of step 7 is being written, 1 of 2 MB\n"
 
 
 def outcome(code=130, ended=0.1, silent=0.1, left=(), words=""):
-    return stop.Outcome(1.0, code, ended, 0.1, silent, list(left), words)
+    return stop.Outcome(1.0, False, code, ended, 0.1, silent, list(left), words)
 
 
 class Stop(unittest.TestCase):
