@@ -101,15 +101,25 @@ def millrace(args, folder, name):
     return load(args.bin, folder, name, 'name: "%s" %s' % (name, features), folder + "/log." + name)
 
 
-def peer(args, folder, system, name, transform):
-    """Rows a second, or None where the peer is not there."""
-    done = subprocess.run([args.python, "-c", PEERS, system, name, str(int(transform)), folder + "/log." + name], text=True,
-                          capture_output=True, check=False, env=dict(os.environ, POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1"))
+def peer(python, code, *words):
+    """Rows a second that code of a peer prints, on one thread; None where the peer is not there."""
+    done = subprocess.run([python, "-c", code, *words], text=True, capture_output=True, check=False,
+                          env=dict(os.environ, POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1"))
     if done.returncode == 0:
         return float(done.stdout.split()[-1])
     if "ModuleNotFoundError" in done.stderr:
         return None
-    sys.exit(done.stderr)
+    sys.exit("%s: %s" % (" ".join(words), done.stderr))
+
+
+def arguments(description, rows):
+    """The parser of what both programs take."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=os.path.abspath, default=os.path.join(ROOT, "build", "release", "bin"))
+    parser.add_argument("--python", default=os.environ.get("FRAMES_PYTHON", ""))
+    parser.add_argument("--rows", type=int, default=rows)
+    parser.add_argument("--rounds", type=int, default=3)
+    return parser
 
 
 def shown(values):
@@ -117,13 +127,7 @@ def shown(values):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"))
-    parser.add_argument("--python", default=os.environ.get("FRAMES_PYTHON", ""))
-    parser.add_argument("--rows", type=int, default=200000)
-    parser.add_argument("--rounds", type=int, default=3)
-    args = parser.parse_args()
-    args.bin = os.path.abspath(args.bin)
+    args = arguments(__doc__, 200000).parse_args()
     systems = {"csv": ["pandas", "Polars", "DuckDB"], "json": ["pandas", "Polars", "DuckDB"], "libsvm": ["scikit-learn"]}
     with tempfile.TemporaryDirectory() as folder:
         sizes = write_files(args, folder)
@@ -134,7 +138,7 @@ def main():
                 mine[name].append(millrace(args, folder, name))
                 for system in peers if args.python else []:
                     for transform in (False, True):
-                        speed = peer(args, folder, system, name, transform)
+                        speed = peer(args.python, PEERS, system, name, str(int(transform)), folder + "/log." + name)
                         if speed is not None:
                             theirs.setdefault((name, system, transform), []).append(speed)
     print("%d rows, one thread; median [min-max], n = %d\n" % (args.rows, args.rounds))

@@ -6,16 +6,14 @@
 Each system reads the same CSV with one thread, takes four columns, or the two of texts and times, and makes what the step makes of
 them. Millrace's seconds are the `load` of run.json; a peer's leave out its start and imports. Every round runs each once.
 """
-import argparse
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 
 from features import MODEL, load  # both beside this file
-from formats import ROOT, shown
+from formats import arguments, peer, shown
 
 NUMBERS = ["n1", "n2", "n3", "n4"]
 WORDS = ["w1", "w2", "w3", "w4"]
@@ -120,15 +118,10 @@ def steps():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"))
-    parser.add_argument("--python", default=os.environ.get("FRAMES_PYTHON", ""))
-    parser.add_argument("--rows", type=int, default=300000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = arguments(__doc__, 300000)
     args = parser.parse_args()
     if not args.python:
-        parser.error("FRAMES_PYTHON is not set: a Python that has pandas, polars and duckdb (scripts/peers frames)")
-    single = dict(os.environ, POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1")
+        parser.error("FRAMES_PYTHON is not set: a Python that has pandas, polars and duckdb")
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/log.csv"
@@ -137,13 +130,12 @@ def main():
             for name, features, model, columns, codes in steps():
                 label = 'feature { name: "label" id {} is_dense: true } '
                 found.setdefault((name, "Millrace"), []).append(
-                    load(os.path.abspath(args.bin), folder, "job", 'name: "csv" ' + label + features, path, model))
+                    load(args.bin, folder, "job", 'name: "csv" ' + label + features, path, model))
                 for system, code in zip(SYSTEMS, codes):
-                    done = subprocess.run([args.python, "-c", PEER, system, ",".join(columns), code, path], text=True,
-                                          capture_output=True, check=False, env=single)
-                    if done.returncode != 0:
-                        sys.exit("%s, %s: %s" % (system, name, done.stderr))
-                    found.setdefault((name, system), []).append(float(done.stdout.split()[-1]))
+                    speed = peer(args.python, PEER, system, ",".join(columns), code, path)
+                    if speed is None:
+                        sys.exit("%s is not there: FRAMES_PYTHON names a Python that has pandas, polars and duckdb" % system)
+                    found.setdefault((name, system), []).append(speed)
         size = os.path.getsize(path) // args.rows
     print("%d rows of %d bytes, one thread; rows a second, median [min-max], n = %d\n" % (args.rows, size, args.rounds))
     print("| step | Millrace | " + " | ".join(SYSTEMS) + " | faster by |\n|---|---|" + "---|" * (len(SYSTEMS) + 1))

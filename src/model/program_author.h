@@ -39,11 +39,15 @@ class ProgramAuthor {
   /// Declares a table for LookUp; again with the same description does nothing. Its rule, unless it names one, is that
   /// of Minimize.
   Status AddTable(const TableDesc& table);
-  /// Makes a table with a vocabulary one that grows, whose rows can lie on several ranks, as if AddTable had been told
-  /// so; rows start as those of the matrix would, and Adam moves those alone that a batch looks up. False, with nothing
-  /// done, where it has to be a matrix: `optimizer`, or its own rule, moves all rows at each step, it starts with given
-  /// values, ids beyond the vocabulary have a rule, its rows get no gradient or a penalty of their own, or other
-  /// operators than lookups read it. Before Minimize.
+  /// Makes a table with a vocabulary one that grows, so that its rows can lie on several ranks. Rows start as those of
+  /// the matrix would. Adam moves those alone that a batch looks up. Call it before Minimize.
+  ///
+  /// Does nothing and returns false where the table has to be a matrix:
+  /// - its rule (`optimizer`, or its own) moves all rows at each step;
+  /// - it starts with given values;
+  /// - ids beyond the vocabulary have a rule;
+  /// - its rows get no gradient, or a penalty of their own;
+  /// - other operators than lookups read it.
   Result<bool> Spread(const std::string& table, const OptimizerDesc& optimizer);
   /// Looks the variable `ids` up in a table that was added, into a new variable.
   Status LookUp(const std::string& ids, const std::string& table, const std::string& out);
