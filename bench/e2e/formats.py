@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compares reading CSV, JSON lines and libsvm with pandas, Polars, DuckDB and scikit-learn: rows a second, as Markdown.
+"""Compares reading CSV, JSON lines, libsvm and Parquet with pandas, Polars, DuckDB and scikit-learn: rows a second, as Markdown.
 
     FRAMES_PYTHON=/path/bin/python bench/e2e/formats.py [--bin build/release/bin] [--rows 200000] [--rounds 3]
 
 FRAMES_PYTHON has pandas, polars, duckdb, pyarrow and scikit-learn; what it lacks is left out. The log is clickgen's: a label, 13 counts
 and 26 words. Each system reads the same file with one thread into memory, where counts become log(1 + x) and each word the 64-bit hash
-of an id; peers are timed reading alone, too. Millrace's seconds are the `load` of run.json; a peer's leave out its start and imports.
+of an id; peers are timed reading alone, too. Of Parquet (by pandas, snappy) Millrace reads in Python, which FRAMES_PYTHON must have the
+package for (PYTHONPATH=build/release/python): its start counts. Millrace's seconds are the `load` of run.json; a peer's leave out its start and imports.
 Every round runs each once.
 """
 import argparse
@@ -38,7 +39,8 @@ if system == "pandas":
     import numpy, pandas
     def go():
         types = {**{c: "float32" for c in counts}, **{c: "str" for c in words}}
-        x = pandas.read_csv(path, dtype=types) if format == "csv" else pandas.read_json(path, lines=True, dtype=types)
+        x = (pandas.read_csv(path, dtype=types) if format == "csv" else pandas.read_parquet(path) if format == "parquet"
+             else pandas.read_json(path, lines=True, dtype=types))
         if transform:
             for c in counts: x[c] = numpy.log1p(x[c].fillna(0))
             for c in words: x[c] = pandas.util.hash_array(x[c].to_numpy(dtype=object), categorize=True)
@@ -47,7 +49,7 @@ elif system == "Polars":
     import polars
     def go():
         types = {**{c: polars.Float32 for c in counts}, **{c: polars.String for c in words}}
-        x = (polars.read_csv(path, schema_overrides=types) if format == "csv"
+        x = (polars.read_csv(path, schema_overrides=types) if format == "csv" else polars.read_parquet(path) if format == "parquet"
              else polars.read_ndjson(path, schema={"label": polars.Int64, **types}))
         if transform:
             x = x.with_columns([polars.col(c).fill_null(0).log1p() for c in counts] + [polars.col(c).hash() for c in words])
@@ -61,9 +63,9 @@ elif system == "DuckDB":
         list = ", ".join("'%s': '%s'" % item for item in types.items())
         what = "*" if not transform else "label, " + ", ".join(
             ["ln(1 + coalesce(%s, 0))" % c for c in counts] + ["hash(%s)" % c for c in words])
-        source = "read_csv('%s', columns = {%s}, header = true)" if format == "csv" else (
-            "read_json('%s', columns = {%s}, format = 'newline_delimited')")
-        base.execute("create table t as select %s from %s" % (what, source % (path, list)))
+        source = {"csv": "read_csv('%s', columns = {%s}, header = true)" % (path, list), "parquet": "read_parquet('%s')" % path,
+                  "json": "read_json('%s', columns = {%s}, format = 'newline_delimited')" % (path, list)}[format]
+        base.execute("create table t as select %s from %s" % (what, source))
         return base.execute("select count(*) from t").fetchone()[0]
 else:
     import numpy, sklearn.datasets
@@ -74,6 +76,13 @@ else:
 start = time.perf_counter()
 rows = go()
 print(rows / (time.perf_counter() - start))
+"""
+
+
+WRITE_PARQUET = """
+import sys, pandas
+counts, words = ["I%d" % i for i in range(1, 14)], ["C%d" % i for i in range(1, 27)]
+pandas.read_csv(sys.argv[1], dtype={**{c: "Int32" for c in counts}, **{c: "str" for c in words}}).to_parquet(sys.argv[2], index=False)
 """
 
 
@@ -93,11 +102,17 @@ def write_files(args, folder):
             files["libsvm"].write(" ".join([cells[0]] + ["%d:%s" % (i, cell) for i, cell in enumerate(cells[1:], 1) if cell]) + "\n")
     for file in files.values():
         file.close()
-    return {name: os.path.getsize(file.name) // args.rows for name, file in files.items()}
+    names = list(files)
+    if args.python:
+        subprocess.run([args.python, "-c", WRITE_PARQUET, folder + "/log.csv", folder + "/log.parquet"], check=True)
+        names.append("parquet")
+    return {name: os.path.getsize(folder + "/log." + name) // args.rows for name in names}
 
 
 def millrace(args, folder, name):
     features = NUMBERS if name == "libsvm" else FEATURES
+    if args.python:
+        os.environ["MILLRACE_PYTHON"] = args.python
     return load(args.bin, folder, name, 'name: "%s" %s' % (name, features), folder + "/log." + name)
 
 
@@ -128,9 +143,11 @@ def shown(values):
 
 def main():
     args = arguments(__doc__, 200000).parse_args()
-    systems = {"csv": ["pandas", "Polars", "DuckDB"], "json": ["pandas", "Polars", "DuckDB"], "libsvm": ["scikit-learn"]}
+    systems = {"csv": ["pandas", "Polars", "DuckDB"], "json": ["pandas", "Polars", "DuckDB"], "libsvm": ["scikit-learn"],
+               "parquet": ["pandas", "Polars", "DuckDB"]}
     with tempfile.TemporaryDirectory() as folder:
         sizes = write_files(args, folder)
+        systems = {name: peers for name, peers in systems.items() if name in sizes}
         mine = {name: [] for name in systems}
         theirs = {}
         for _ in range(args.rounds):

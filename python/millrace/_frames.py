@@ -30,7 +30,7 @@ def sets_of(data):
     """(name, rows) of each of several tables by name, or of one table, whose name is "". A dict of arrays by column is one."""
     if data is None:
         return []
-    if isinstance(data, Mapping) and data and all(_is_table(rows) for rows in data.values()):
+    if isinstance(data, Mapping) and any(_is_table(rows) for rows in data.values()):
         for name in data:
             if not isinstance(name, str) or not name or set(name) - _OF_NAMES:
                 raise ConfigError("eval_data: a name of a set has letters, digits, '_', '-' and '.', not %r" % (name,))

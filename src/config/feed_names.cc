@@ -39,7 +39,7 @@ std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc, const Format
   refuse(!format.takes_attrs && desc.attrs_size() > 0, "attrs[0]",
          "has no attributes; they are for the data feed of a plugin");
   refuse(!format.has_columns && desc.feature_size() > 0, "feature[0]",
-         "has no columns with names; features are for \"csv\", \"json\" and \"libsvm\"");
+         "has no columns with names; features are for \"csv\", \"json\", \"libsvm\", \"parquet\" and \"arrow\"");
   return refused;
 }
 

@@ -1,10 +1,12 @@
 #include "datafeed/builtin_formats.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "datafeed/cell_records.h"
 #include "datafeed/column_feed.h"
 #include "datafeed/csv_column_feed.h"
 #include "datafeed/csv_feed.h"
@@ -64,15 +66,28 @@ FeedKind WithColumns(FeedKind kind) {
   return kind;
 }
 
-FeedKind JsonFeedKind() {
-  const auto needs_features = [](const SlotSchema&, const DataFeedDesc&) -> Result<std::unique_ptr<DataFeed>> {
-    return InvalidConfig(
-        "data_desc.feature: the keys of JSON are no slots by themselves: feature { name: \"...\" ... }");
+/// Of a format that is of no use without features: `what` of it are no slots.
+FeedKind::Maker NeedsFeatures(const std::string& what) {
+  return [what](const SlotSchema&, const DataFeedDesc&) -> Result<std::unique_ptr<DataFeed>> {
+    return InvalidConfig("data_desc.feature: " + what + " are no slots by themselves: feature { name: \"...\" ... }");
   };
+}
+
+FeedKind JsonFeedKind() {
   return WithColumns<JsonColumnFeed>(
-      {.maker = needs_features,
+      {.maker = NeedsFeatures("the keys of JSON"),
        .format = {
            {.no_trailing_values = "has an object in each line; keys that no feature takes are left out anyway"}}});
+}
+
+/// Of columnar files, which pyarrow reads.
+FeedKind CellFeedKind(const std::string& format) {
+  FeedKind feed = WithColumns<CellFeed>(
+      {.maker = NeedsFeatures("the columns of a file"),
+       .cut = CutBy(kCellFraming),
+       .format = {{.no_trailing_values = "has columns with names; those that no feature takes are left out anyway"}}});
+  feed.command_of = [format](std::span<const std::string> columns) { return CellCommand(format, columns); };
+  return feed;
 }
 
 /// The formats, in the order in which messages name them.
@@ -114,7 +129,10 @@ Status AddBuiltinFormats(DataFeedFactory* feeds) {
     FeedKind feed = format.feed.maker == nullptr ? FeedOfReader(format.file) : std::move(format.feed);
     MR_TRY(feeds->Add(format.file.tag, format.file.doc, std::move(feed)));
   }
-  return feeds->Add("json", "a JSON object a line, of whose keys features make slots", JsonFeedKind());
+  MR_TRY(feeds->Add("json", "a JSON object a line, of whose keys features make slots", JsonFeedKind()));
+  MR_TRY(feeds->Add("parquet", "Parquet files, of whose columns features make slots; Python's pyarrow reads them",
+                    CellFeedKind("parquet")));
+  return feeds->Add("arrow", "files or streams of Arrow's IPC (Feather), likewise", CellFeedKind("arrow"));
 }
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 #include "datafeed/checked_feed.h"
 #include "datafeed/multi_slot_feed.h"
 #include "datafeed/row_records.h"
+#include "features/feature_plan.h"
 
 namespace millrace {
 namespace {
@@ -104,6 +105,12 @@ Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& 
   if (kind->cut_of == nullptr) {
     LineCut cut = kind->cut;
     if (kind->header_of != nullptr) cut.header = kind->header_of(desc);
+    if (kind->command_of != nullptr) {
+      std::vector<std::string> slots;
+      for (const SlotSpec& slot : schema.used()) slots.push_back(slot.name);
+      MR_ASSIGN(const std::shared_ptr<const FeaturePlan> plan, FeaturePlan::Create(desc, slots));
+      cut.command = kind->command_of(plan->columns());
+    }
     return cut;
   }
   try {

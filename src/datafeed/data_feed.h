@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "batch/slot_batch.h"
 #include "batch/slot_schema.h"
@@ -80,6 +82,8 @@ struct FeedKind {
       const SlotSchema& schema, const DataFeedDesc& desc, const ColumnSetup& setup)>;
   /// What takes the header off the first line of files that are read so; null: they have none.
   using HeaderOf = std::string_view (*(*)(const DataFeedDesc& desc))(std::string_view first_line);
+  /// The command that makes the records of a file, of these columns in their order.
+  using CommandOf = std::function<std::vector<std::string>(std::span<const std::string> columns)>;
   /// Where a class comes from: the plugin's path and version.
   struct Origin {
     std::string path;
@@ -95,6 +99,7 @@ struct FeedKind {
   ColumnMaker columns{};         ///< of a class whose rows have columns with names
   LineCut cut{};                 ///< what a line of the class is
   HeaderOf header_of{};          ///< in place of cut.header, where the desc says whether files have one
+  CommandOf command_of{};        ///< in place of cut.command, which depends on the columns that are read
   Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses
   InstantFeed::Maker instant{};  ///< in place of `maker`: of a class that reads mapped files
   /// Of a file format, by whose name the class is called: the factory refuses what it has no use for. None: the maker

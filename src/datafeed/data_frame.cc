@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/crc32c.h"
+#include "core/edit_distance.h"
 
 namespace millrace {
 namespace {
@@ -102,6 +103,33 @@ Result<std::shared_ptr<const DataFrame>> DataFrame::Join(const std::vector<std::
     all->parts_.insert(all->parts_.end(), frame.parts_.begin(), frame.parts_.end());
   }
   return std::shared_ptr<const DataFrame>(std::move(all));
+}
+
+Result<std::vector<size_t>> DataFrame::FindColumns(std::span<const std::string> wanted) const {
+  std::vector<size_t> places;
+  std::string problems;
+  for (const std::string& column : wanted) {
+    const auto report = [&](const std::string& problem) {
+      problems += (problems.empty() ? "" : "\n") + name_ + problem;
+    };
+    const auto found = std::find(columns_.begin(), columns_.end(), column);
+    if (found == columns_.end()) {
+      const std::vector<std::string_view> known(columns_.begin(), columns_.end());
+      report(" has no column \"" + column + "\"" + DidYouMean(column, known));
+      continue;
+    }
+    if (std::find(found + 1, columns_.end(), column) != columns_.end()) report(" has two columns \"" + column + "\"");
+    const auto place = static_cast<size_t>(found - columns_.begin());
+    for (const std::shared_ptr<const FramePart>& part : parts_) {
+      if (part->columns[place]) continue;
+      report(": column \"" + column + "\" is " + part->columns[place].type_name() +
+             ", of which no text is made; make it numbers, texts, dates, or lists of these");
+      break;
+    }
+    places.push_back(place);
+  }
+  if (!problems.empty()) return BadData(problems);
+  return places;
 }
 
 uint32_t DataFrame::Checksum() const {

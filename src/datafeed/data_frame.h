@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -35,6 +36,10 @@ class DataFrame {
   /// first, or has them in another order.
   static Result<std::shared_ptr<const DataFrame>> Join(const std::vector<std::shared_ptr<const DataFrame>>& frames,
                                                        std::string name);
+
+  /// Where in columns() each of `wanted` is. kBadData, with every mistake, for those that it lacks, has twice, or makes
+  /// no texts of.
+  Result<std::vector<size_t>> FindColumns(std::span<const std::string> wanted) const;
 
   const std::string& name() const { return name_; }
   const std::vector<std::string>& columns() const { return columns_; }

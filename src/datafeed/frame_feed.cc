@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "core/edit_distance.h"
 #include "data_feed.pb.h"
 #include "datafeed/csv_column_feed.h"
 #include "reader/record_stream.h"
@@ -97,28 +96,9 @@ class FrameFeed final : public ColumnFeed {
   Status FindColumns() {
     std::string problems;
     for (const std::shared_ptr<const DataFrame>& frame : *frames_) {
-      std::vector<size_t>& places = places_.emplace_back();
-      const std::vector<std::string>& names = frame->columns();
-      for (const std::string& column : plan().columns()) {
-        const auto report = [&](const std::string& problem) {
-          problems += (problems.empty() ? "" : "\n") + frame->name() + problem;
-        };
-        const auto found = std::find(names.begin(), names.end(), column);
-        if (found == names.end()) {
-          const std::vector<std::string_view> known(names.begin(), names.end());
-          report(" has no column \"" + column + "\"" + DidYouMean(column, known));
-          continue;
-        }
-        if (std::find(found + 1, names.end(), column) != names.end()) report(" has two columns \"" + column + "\"");
-        const auto place = static_cast<size_t>(found - names.begin());
-        for (const std::shared_ptr<const FramePart>& part : frame->parts()) {
-          if (part->columns[place]) continue;
-          report(": column \"" + column + "\" is " + part->columns[place].type_name() +
-                 ", of which no text is made; make it numbers, texts, dates, or lists of these");
-          break;
-        }
-        places.push_back(place);
-      }
+      Result<std::vector<size_t>> places = frame->FindColumns(plan().columns());
+      if (!places.ok()) problems += (problems.empty() ? "" : "\n") + places.status().message();
+      places_.push_back(places.ok() ? std::move(*places) : std::vector<size_t>());
     }
     return problems.empty() ? Status::Ok() : BadData(problems);
   }

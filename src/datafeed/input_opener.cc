@@ -141,6 +141,8 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
                          "\" opens its files itself, so that no command can stand before it; leave it away");
   }
   opener->pipe_command_ = pipe;
+  if (!pipe.empty()) opener->commands_.push_back(ShellArgv(opener->pipe_command_));
+  if (!cut.command.empty()) opener->commands_.push_back(cut.command);
   for (const InputCommand& input : desc.input_commands()) {
     if (input.scheme().empty() || SchemeOf(input.scheme() + ":") != input.scheme()) {
       return InvalidConfig("data_desc.input_commands: \"" + input.scheme() +
@@ -204,7 +206,7 @@ Result<bool> InputOpener::CheckFile(const std::string& file) const {
   }
   if (S_ISDIR(info.st_mode)) return IoError("\"" + file + "\" is a folder, not a file");
   if (::access(file.c_str(), R_OK) != 0) return IoErrorFromErrno("cannot read \"" + file + "\"", errno);
-  return !pipe_command_.empty() || !S_ISREG(info.st_mode);
+  return !commands_.empty() || !S_ISREG(info.st_mode);
 }
 
 Result<bool> InputOpener::CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const {
@@ -254,6 +256,7 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
 
 Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
   OpenedInput input;
+  size_t started = 0;  // of commands_
   const SchemeCommand* scheme = CommandFor(file);
   if (scheme == nullptr && IsTerminal(file)) {
     MR_ASSIGN(input.source, OpenFile(file));
@@ -277,31 +280,36 @@ Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
       return BadData("\"" + file + "\" is packed, and neither as gz nor as zstd: data_desc.pipe_command: \"" +
                      std::string(unpacker) + "\" unpacks it");
     }
-    if (compression == Compression::kNone && !pipe_command_.empty()) {
+    if (compression == Compression::kNone && !commands_.empty()) {
+      // The first command reads the file itself, and may seek in it.
       SubprocessOptions options;
       MR_ASSIGN(options.stdin_file, OpenForReading(file));
-      MR_ASSIGN(input.source, Start(ShellArgv(pipe_command_), file, std::move(options)));
+      MR_ASSIGN(input.source, Start(commands_[0], file, std::move(options)));
       input.stage = InputStage::kPipe;
-      return input;
+      started = 1;
+    } else {
+      MR_ASSIGN(input.source, OpenFile(file));
     }
-    MR_ASSIGN(input.source, OpenFile(file));
     if (compression != Compression::kNone) {
       input.source = Decompress(std::move(input.source), file);
       input.stage = InputStage::kDecompress;
     }
   }
-  if (!pipe_command_.empty()) {
-    SubprocessOptions options;
-    options.input = std::move(input.source);
-    if (input.stage == InputStage::kDecompress) {
-      auto unpacking = std::make_shared<std::atomic<int64_t>>(0);
-      options.input = std::make_unique<TimedSource>(std::move(options.input), unpacking);
-      input.unpacking = std::move(unpacking);
-    }
-    MR_ASSIGN(input.source, Start(ShellArgv(pipe_command_), file, std::move(options)));
-    input.stage = InputStage::kPipe;
-  }
+  for (size_t i = started; i < commands_.size(); ++i) MR_TRY(PipeThrough(commands_[i], file, &input));
   return input;
+}
+
+Status InputOpener::PipeThrough(std::vector<std::string> argv, const std::string& file, OpenedInput* input) const {
+  SubprocessOptions options;
+  options.input = std::move(input->source);
+  if (input->stage == InputStage::kDecompress) {
+    auto unpacking = std::make_shared<std::atomic<int64_t>>(0);
+    options.input = std::make_unique<TimedSource>(std::move(options.input), unpacking);
+    input->unpacking = std::move(unpacking);
+  }
+  MR_ASSIGN(input->source, Start(std::move(argv), file, std::move(options)));
+  input->stage = InputStage::kPipe;
+  return Status::Ok();
 }
 
 }  // namespace millrace

@@ -41,7 +41,8 @@ struct OpenedInput {
 /// Opens input files as a desc says: gz and zstd unpacked, through its pipe_command, by a command for their scheme.
 ///
 /// The pipe_command gets the file as its stdin; it is run by `bash -o pipefail -c`, once a file. "cat" and nothing
-/// mean no command. A file "SCHEME:..." comes from the input_command of its scheme, with the name as an argument
+/// mean no command. Behind it stands the command of a format that has one (LineCut::command). A file "SCHEME:..." comes
+/// from the input_command of its scheme, with the name as an argument
 /// ("hdfs:" and "afs:" have one: hadoop fs -cat). What is no plain file (a named pipe, a device) is read through `cat`,
 /// so that a stop request need not wait for it. No file name is ever part of a shell text. A plain file that changes
 /// while it is read, or until it is opened again, is an error. Thread-safe; what it opens must not outlive it.
@@ -77,12 +78,15 @@ class InputOpener {
   /// Whether a command reads any of them; all that cannot be read come back in one failure.
   Result<bool> CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
   Result<OpenedInput> OpenUnwatched(const std::string& file) const;
+  /// Puts a command behind what is read.
+  Status PipeThrough(std::vector<std::string> argv, const std::string& file, OpenedInput* input) const;
   Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
                                             SubprocessOptions options) const;
 
-  std::string opened_by_;     ///< empty: files are opened here
-  bool in_memory_ = false;    ///< they are no files
-  std::string pipe_command_;  ///< empty: none
+  std::string opened_by_;                           ///< empty: files are opened here
+  bool in_memory_ = false;                          ///< they are no files
+  std::string pipe_command_;                        ///< empty: none
+  std::vector<std::vector<std::string>> commands_;  ///< what a file goes through: that one, and that of the format
   std::vector<SchemeCommand> schemes_;
   std::chrono::milliseconds timeout_{0};
   LineLimit line_limit_;

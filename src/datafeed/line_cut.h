@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/byte_source.h"
 #include "core/line_blocks.h"
@@ -29,6 +30,9 @@ struct LineCut {
   std::string_view (*header)(std::string_view first_line) = nullptr;
   /// The format that opens its files itself: `records` gets no bytes, and no command stands before it. Empty: none.
   std::string opened_by = {};
+  /// Program and arguments that make `records`' bytes of a file, which is its standard input, or of what pipe_command
+  /// makes of it. Empty: there is none.
+  std::vector<std::string> command = {};
   /// Where its "files" are rows in memory, and their names those of no file: what these are. Null: they are files.
   std::function<RowsInMemory(const std::string& file)> in_memory = nullptr;
   /// How long blocks of records are, about.

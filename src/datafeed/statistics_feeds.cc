@@ -55,6 +55,11 @@ Result<DataFeedFactory> StatisticsFeeds(const DataFeedFactory& feeds, const Data
     MR_ASSIGN(setup.statistics, gathered->AddOne(pass));
     return columns(schema, pass, setup);
   };
+  if (kind->command_of != nullptr) {
+    MR_ASSIGN(const std::unique_ptr<FeatureStatistics> lacking, FeatureStatistics::Create(desc));
+    gathering.cut.command = kind->command_of(lacking->plan().columns());
+    gathering.command_of = nullptr;
+  }
   DataFeedFactory factory;
   MR_TRY(factory.Add(desc.name(), "gathers statistics", std::move(gathering)));
   return factory;

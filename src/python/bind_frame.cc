@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "datafeed/cell_records.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/interruptible.h"
@@ -292,6 +293,14 @@ void BindFrame(py::module_& module) {
             return PyFrame{ValueOrThrow(DataFrame::Join(all, name))};
           },
           py::arg("frames"), py::arg("name"))
+      .def(
+          "cell_records",
+          [](const PyFrame& self, const std::vector<std::string>& columns) {
+            std::string bytes;
+            ThrowUnlessOk(AppendCellRecords(*self.frame, columns, &bytes));
+            return py::bytes(bytes);
+          },
+          py::arg("columns"))
       .def_property_readonly("rows", [](const PyFrame& self) { return self.frame->rows(); })
       .def_property_readonly("columns", [](const PyFrame& self) { return self.frame->columns(); });
 }

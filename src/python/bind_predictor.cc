@@ -150,6 +150,10 @@ class PyPredictor {
       if (scorer->feed == nullptr) {
         const DataFeedDesc desc = LinesWithout(without);
         const bool is_text = environment.feeds.ReadsText(desc.name());
+        if (!is_text && desc.feature_size() > 0) {
+          return InvalidConfig("predict_lines: the model reads files of \"" + desc.name() +
+                               "\", which are no text; predict takes a data frame, or the path of a .parquet file");
+        }
         const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
         MR_ASSIGN(scorer->feed, environment.feeds.Create(feed_class, *scorer->schema, desc));
         MR_ASSIGN(scorer->cut, environment.feeds.CutOf(feed_class, *scorer->schema, desc));

@@ -1,6 +1,8 @@
 // The extension module millrace._millrace: the edge between Python and the rooms. python/millrace has what users call.
 
+#include <cstdlib>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "app/default_environment.h"
@@ -31,6 +33,15 @@ void LoadSharedPlugin(const std::string& path) {
   Environments().push_back(std::move(made));
 }
 
+/// Programs of the package that C++ starts (datafeed/cell_records.h) are run by this Python, unless the user names
+/// another.
+void NameThisPython() {
+  const pybind11::object executable = pybind11::module_::import("sys").attr("executable");
+  if (!pybind11::isinstance<pybind11::str>(executable)) return;
+  const auto path = executable.cast<std::string>();
+  if (!path.empty()) ::setenv("MILLRACE_PYTHON", path.c_str(), 0);
+}
+
 }  // namespace
 
 const Environment& SharedEnvironment() {
@@ -50,6 +61,7 @@ PYBIND11_MODULE(_millrace, module) {
   module.attr("__version__") = millrace::MillraceVersion();
   millrace::RegisterErrors();
   millrace::TakeWords();
+  millrace::NameThisPython();
   module.def("load_plugin", &millrace::LoadSharedPlugin);
   module.def("check_feed_type", [](const std::string& name) {
     millrace::ThrowUnlessOk(millrace::SharedEnvironment().feeds.CheckName(name));

@@ -53,7 +53,7 @@ TEST_F(DatasetFactoryTest, AnUnknownFeedIsAnErrorForEveryDataset) {
     EXPECT_EQ(Create(name).status().ToString(),
               "invalid configuration: data_desc.name: no data feed of the class \"NoSuchFeed\"; there are: "
               "MultiSlotDataFeed, MultiSlotInMemoryDataFeed, SlotRecordInMemoryDataFeed, MultiSlotFileInstantDataFeed, "
-              "csv, libsvm, tfrecord, ofrecord, recordio, jpeg, json");
+              "csv, libsvm, tfrecord, ofrecord, recordio, jpeg, json, parquet, arrow");
   }
 }
 

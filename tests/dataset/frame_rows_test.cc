@@ -1,6 +1,10 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -8,7 +12,9 @@
 #include <vector>
 
 #include "config/feature_slots.h"
+#include "core/file.h"
 #include "data_feed.pb.h"
+#include "datafeed/cell_records.h"
 #include "datafeed/frame_feed.h"
 #include "dataset/queue_dataset.h"
 #include "dataset/statistics_pass.h"
@@ -16,6 +22,8 @@
 
 namespace millrace {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 10000;
 
@@ -189,6 +197,76 @@ TEST(FrameRows, ChecksumsTellRowsApart) {
   const auto changed = third.Make("data");
   third.parts.back()->numbers.back() = 0;
   EXPECT_NE(frame->Checksum(), changed->Checksum());
+}
+
+/// A file of cells of MadeFrame, and a command in place of Python that hands it on as it is.
+class CellsFile {
+ public:
+  CellsFile() : dir_(TempDir::Create("millrace_cells_").value()) {
+    std::ofstream(dir_.path() + "/cat.sh") << "#!/bin/sh\nexec cat\n";
+    std::filesystem::permissions(dir_.path() + "/cat.sh", std::filesystem::perms::owner_all);
+    ::setenv("MILLRACE_PYTHON", (dir_.path() + "/cat.sh").c_str(), 1);
+    desc_ = Desc();
+    desc_.set_name("parquet");
+  }
+  ~CellsFile() { ::unsetenv("MILLRACE_PYTHON"); }
+
+  std::unique_ptr<QueueDataset> Open(const std::string& bytes) const {
+    const std::string path = dir_.path() + "/rows.parquet";
+    std::ofstream(path) << bytes;
+    auto made = QueueDataset::Create(desc_, {path}, DataFeedFactory::Builtin(), {});
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return made.ok() ? std::move(*made) : nullptr;
+  }
+
+ private:
+  TempDir dir_;
+  DataFeedDesc desc_;
+};
+
+TEST(CellRecords, AreTheRowsOfTheirFrame) {
+  MadeFrame made;
+  std::string bytes;
+  const Status written = AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "word"}, &bytes);
+  ASSERT_TRUE(written.ok()) << written.message();
+  const CellsFile file;
+  const std::vector<uint64_t> ids = RowsOf(*file.Open(bytes), 2);
+  ASSERT_EQ(ids.size(), static_cast<size_t>(kRows));
+  for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], i);
+}
+
+TEST(CellRecords, AreRefusedWhereTheyAreDamaged) {
+  MadeFrame made;
+  std::string bytes;
+  ASSERT_TRUE(AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "word"}, &bytes).ok());
+  const CellsFile file;
+  const auto failure = [&file](const std::string& damaged) {
+    const auto dataset = file.Open(damaged);
+    EXPECT_TRUE(dataset->BeginPass({.ordered = true}).ok());
+    while (true) {
+      const Result<BatchPtr> batch = dataset->source(0).Next({});
+      if (batch.ok() && *batch != nullptr) continue;
+      (void)dataset->EndPass();
+      return batch.ok() ? std::string() : batch.status().message();
+    }
+  };
+  EXPECT_THAT(failure(bytes.substr(0, bytes.size() - 1)), HasSubstr("the file ends within rows"));
+  EXPECT_THAT(failure("x" + bytes), HasSubstr("another version of Millrace"));
+  std::string other = bytes;
+  other[16] = '\x7f';  // the size of the first row
+  EXPECT_THAT(failure(other), HasSubstr("a row ends behind its frame"));
+  other = bytes;
+  other[20] = '\x7f';  // that of its first cell
+  EXPECT_THAT(failure(other), HasSubstr("record 1: the row ends within its column 0"));
+  other[23] = '\x80';  // which is a list of many now
+  EXPECT_THAT(failure(other), HasSubstr("record 1: the row ends within its column 0"));
+}
+
+TEST(CellRecords, AreOfColumnsThatAreThereOnce) {
+  MadeFrame made;
+  std::string bytes;
+  const Status written = AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "wrod"}, &bytes);
+  EXPECT_EQ(written.message(), "data has no column \"wrod\"; did you mean \"word\"?");
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+"""Rows of a columnar file for the programs, which start this for data_desc { name: "parquet" } (src/datafeed/cell_records.h)."""
+
+import io
+import sys
+
+_ROWS = 8192
+
+
+def main(form, columns):
+    """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes the
+    texts of its columns to standard output. What to exit with: 0, or what is wrong."""
+    from . import _millrace
+    from .errors import DataError
+    try:
+        import pyarrow
+        from pyarrow import ipc, parquet
+    except ImportError as error:
+        return "files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow" % (form, sys.executable, error)
+    source = sys.stdin.buffer
+    if not source.seekable():
+        source = io.BytesIO(source.read())
+    try:
+        for part in _parts(source, form, columns, pyarrow, ipc, parquet):
+            frame = _millrace.Frame.of_stream(part.__arrow_c_stream__(), "the file")
+            sys.stdout.buffer.write(frame.cell_records(columns))
+        sys.stdout.buffer.flush()
+    except DataError as error:
+        return str(error)
+    except (OSError, ValueError, NotImplementedError, pyarrow.ArrowException) as error:
+        return "pyarrow cannot read it as a file of %s: %s" % (form, error)
+    return 0
+
+
+def _parts(source, form, columns, pyarrow, ipc, parquet):
+    """Tables of some rows, the first one of none."""
+    if form == "parquet":
+        rows = parquet.ParquetFile(source)
+        schema = rows.schema_arrow
+        batches = rows.iter_batches(_ROWS, columns=[name for name in columns if name in schema.names])
+    else:
+        is_file = source.read(6) == b"ARROW1"
+        source.seek(0)
+        rows = ipc.open_file(source) if is_file else ipc.open_stream(source)
+        schema = rows.schema
+        batches = (rows.get_batch(i) for i in range(rows.num_record_batches)) if is_file else iter(rows)
+    # Of all columns, so that what is said of one that lacks can name the nearest.
+    yield schema.empty_table()
+    for batch in batches:
+        yield pyarrow.Table.from_batches([batch])
+

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "datafeed/column_feed.h"
+#include "datafeed/data_frame.h"
+#include "reader/record_stream.h"
+
+namespace millrace {
+
+// Rows of columnar files as records of the texts of their cells, of little endian numbers: what the command that reads
+// such a file (python/millrace/columnar_records.py) sends to the feed of its rows. It stays within one machine and one
+// version, and is no file format.
+//
+//   frame:   "MRCELLS1", uint32 bytes of the records, uint32 how many
+//   record:  uint32 bytes of its cells; for each column, in the order that was asked for, a cell
+//   cell:    int32 bytes of the text, 0 for what is missing; or -1 - n for a list of n values, each uint32 bytes and
+//   the
+//            text
+extern const Framing kCellFraming;
+
+/// Appends the rows of `frame` as frames of that form, of the columns `columns`. kBadData for those that it lacks, has
+/// twice, or makes no texts of, and for a row of more than 2^31 bytes.
+Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> columns, std::string* bytes);
+
+/// Rows of such records, whose cells are the columns of the feed's plan.
+struct CellFeed {
+  static Result<std::unique_ptr<DataFeed>> Create(const SlotSchema& schema, const DataFeedDesc& desc,
+                                                  const ColumnSetup& setup);
+};
+
+/// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. Python
+/// is that of MILLRACE_PYTHON, or else the one beside this program, as in an environment of Python, or of PATH.
+std::vector<std::string> CellCommand(const std::string& format, std::span<const std::string> columns);
+
+}  // namespace millrace
