@@ -44,16 +44,25 @@ Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, cons
   const Result<std::vector<std::string>> names = CsvHeaderNames(CsvHeaderOf(desc)(*line), desc);
   if (!names.ok()) return absent;
   const std::vector<std::string>& feeds = predictor.feeds();
+  // Of a file that lacks what scores depend on, or is cut by another delimiter, the reading of its rows says what is
+  // wrong.
+  const Result<std::shared_ptr<const FeaturePlan>> needed = FeaturePlan::Create(desc, feeds);
+  if (!needed.ok()) return absent;
+  for (const std::string& column : (*needed)->columns()) {
+    if (std::find(names->begin(), names->end(), column) == names->end()) return absent;
+  }
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
     if (!slot.is_used() || std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end()) continue;
     const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(desc, std::array{slot.name()});
     if (!plan.ok()) continue;
     for (const std::string& column : (*plan)->columns()) {
       if (std::find(names->begin(), names->end(), column) != names->end()) continue;
-      const auto& tasks = predictor.tasks();
-      const bool is_label =
-          std::any_of(tasks.begin(), tasks.end(), [&](const ModelTask& task) { return task.label() == slot.name(); });
-      absent.push_back({slot.name(), column, is_label});
+      AbsentSlot& found = absent.emplace_back(AbsentSlot{slot.name(), column, {}});
+      for (const ModelTask& task : predictor.tasks()) {
+        if (slot.name() == task.label() || slot.name() == task.sample_weight() || slot.name() == task.mask()) {
+          found.tasks.push_back(task.name());
+        }
+      }
       break;
     }
   }

@@ -36,7 +36,10 @@ std::string ListModel(const InferenceModel& model) {
     text += Line("predicts", model.prediction() + (model.label().empty() ? "" : ", label " + model.label()));
   }
   for (const ModelTask& task : model.task()) {
-    text += Line("predicts", task.name() + ": " + task.prediction() + ", label " + task.label());
+    std::string line = (task.name().empty() ? "" : task.name() + ": ") + task.prediction() + ", label " + task.label();
+    if (task.has_sample_weight()) line += ", sample_weight " + task.sample_weight();
+    if (task.has_mask()) line += ", mask " + task.mask();
+    text += Line("predicts", line);
   }
   for (const ModelCalibration& calibration : model.calibration()) {
     text += Line("calibrated", CalibrationText(calibration));

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "app/absent_columns.h"
@@ -60,6 +61,15 @@ Status CheckIsNotRead(const std::string& output, const std::string& flag, const 
   return InvalidConfig("--output and " + flag + " are the same file, \"" + file + "\", which would be lost");
 }
 
+/// False where there is none of this name.
+bool EraseSlot(const std::string& name, DataFeedDesc* desc) {
+  auto* slots = desc->mutable_multi_slot_desc()->mutable_slots();
+  const auto slot = std::find_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; });
+  if (slot == slots->end()) return false;
+  slots->erase(slot);
+  return true;
+}
+
 // Takes slots that lines lack out of the description; the schema of what is left must still feed the model.
 Status RemoveSlots(const Predictor& predictor, const std::string& without, DataFeedDesc* desc) {
   for (size_t start = 0; start < without.size();) {
@@ -70,14 +80,10 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
     if (std::find(feeds.begin(), feeds.end(), name) != feeds.end()) {
       return InvalidConfig("--without: the model's score depends on slot \"" + name + "\"");
     }
-    auto* slots = desc->mutable_multi_slot_desc()->mutable_slots();
-    const auto slot = std::find_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; });
-    if (slot == slots->end()) {
-      std::vector<std::string_view> names;
-      for (const Slot& s : *slots) names.push_back(s.name());
-      return InvalidConfig("--without: the model's lines have no slot \"" + name + "\"" + DidYouMean(name, names));
-    }
-    slots->erase(slot);
+    if (EraseSlot(name, desc)) continue;
+    std::vector<std::string_view> names;
+    for (const Slot& s : desc->multi_slot_desc().slots()) names.push_back(s.name());
+    return InvalidConfig("--without: the model's lines have no slot \"" + name + "\"" + DidYouMean(name, names));
   }
   return Status::Ok();
 }
@@ -87,15 +93,24 @@ Status LeaveOutAbsent(const Predictor& predictor, const std::string& file, const
                       DataFeedDesc* desc) {
   MR_ASSIGN(const std::vector<AbsentSlot> absent, FindAbsentSlots(predictor, *desc, file, stop));
   std::string columns;
-  bool has_label = true;
+  std::set<std::string> unmeasured;
   for (const AbsentSlot& slot : absent) {
-    MR_TRY(RemoveSlots(predictor, slot.slot, desc));
+    EraseSlot(slot.slot, desc);
+    // What is told here need not be told once more as a column that the files of the training had.
+    auto* const trained = desc->mutable_feature_states()->mutable_column();
+    trained->erase(std::remove(trained->begin(), trained->end(), slot.column), trained->end());
     columns += (columns.empty() ? "\"" : ", \"") + Harmless(slot.column) + "\"";
-    has_label = has_label && !slot.is_label;
+    unmeasured.insert(slot.tasks.begin(), slot.tasks.end());
   }
   if (absent.empty()) return Status::Ok();
+  std::string metrics = unmeasured.empty() ? "" : "; without it there are no metrics";
+  if (unmeasured.size() < predictor.tasks().size()) {
+    for (const std::string& task : unmeasured) {
+      metrics += (task == *unmeasured.begin() ? " of \"" : ", \"") + Harmless(task) + "\"";
+    }
+  }
   std::fprintf(stderr, "note: the input has no column %s, on which no score depends%s\n", columns.c_str(),
-               has_label ? "" : "; without the label there are no metrics");
+               metrics.c_str());
   return Status::Ok();
 }
 
@@ -215,7 +230,8 @@ bool IsAbout(const std::string& failure, const std::string& slot, const DataFeed
 
 /// Adds to a line's failure how lines without a slot are read, when the slot is one that no score depends on.
 Status ExplainMissingSlot(Status failure, const Predictor& predictor, const DataFeedDesc& desc) {
-  if (failure.code() != StatusCode::kBadData) return failure;
+  // kIo: of a command that reads columns.
+  if (failure.code() != StatusCode::kBadData && failure.code() != StatusCode::kIo) return failure;
   const auto& feeds = predictor.feeds();
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
     const bool is_fed = std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end();

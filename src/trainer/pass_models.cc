@@ -1,5 +1,6 @@
 #include "trainer/pass_models.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -92,7 +93,8 @@ Status SaveJobModel(const JobSession& session, const RunState& state, TableConte
   source.data_desc = &job.desc().data_desc();
   source.prediction = model->prediction;
   source.label = model->label;
-  if (model->tasks.size() > 1) {
+  const auto has_weights = [](const CompiledTask& task) { return !task.sample_weight.empty() || !task.mask.empty(); };
+  if (model->tasks.size() > 1 || std::any_of(model->tasks.begin(), model->tasks.end(), has_weights)) {
     for (const CompiledTask& task : model->tasks) {
       ModelTask& saved = source.tasks.emplace_back();
       saved.set_name(task.name);

@@ -193,8 +193,8 @@ TEST(FeaturesJob, AFileWithoutTheLabelIsScoredWithoutAFlagAndSaysThatThereAreNoM
   Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + bare});
   EXPECT_EQ(scored.Wait(), 0) << scored.errors();
   EXPECT_THAT(scored.errors(),
-              HasSubstr("note: the input has no column \"click\", on which no score depends; without the "
-                        "label there are no metrics\n"));
+              HasSubstr("note: the input has no column \"click\", on which no score depends; without it "
+                        "there are no metrics\n"));
   Process::Options options;
   options.input = bare;
   Process from_input("predictor", {"--model_dir=" + out + "/model"}, options);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -110,6 +111,80 @@ TEST(SeveralTasksJob, TrainsMeasuresSavesAndScoresBoth) {
                             "--output=-"});
   EXPECT_EQ(one.Wait(), 0) << one.errors();
   EXPECT_THAT(one.output(), Not(HasSubstr("\t")));
+}
+
+TEST(SeveralTasksJob, ScoresOfAnOnlyLossAreMeasuredByItsWeights) {
+  const TwoTaskJob two(900);
+  const std::string file = two.Write();
+  std::string job = ReadFile(file).value();
+  const size_t first = job.find("  loss { name: 'third'");
+  job.erase(first, job.find("  loss { name: 'even'") - first);
+  job.replace(job.find("name: 'even' kind"), 13, "");
+  const size_t fetches = job.find("fetch_config");
+  job.erase(fetches, job.find('\n', fetches) - fetches);
+  job.replace(job.find("loss: 'even' "), 13, "");
+  const std::string files = "filelist: '" + two.small().files()[0] + "'";
+  std::ofstream(file) << job << "thread_num: 1 update_mode: SERIAL epochs: 2 eval { " << files << " }\n";
+  const std::string out = two.folder() + "/out";
+  Process trainer("trainer", {"--trainer_desc=" + file, "--output_dir=" + out});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  Process predictor("predictor", {"--model_dir=" + out + "/model", "--input=" + two.small().files()[0],
+                                  "--output=" + two.folder() + "/scores"});
+  ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
+  EXPECT_THAT(predictor.errors(), HasSubstr("of 720 examples")) << "the masked ones are not counted";
+  // As the evaluation measured it, weights and all.
+  const std::string run = ReadFile(out + "/run.json").value();
+  const size_t eval = run.find("\"eval\": {");
+  ASSERT_NE(eval, std::string::npos) << run;
+  const size_t value = run.find("\"logloss\": ", eval) + 11;
+  const double measured = std::stod(run.substr(value));
+  const size_t printed = predictor.errors().find("logloss ");
+  ASSERT_NE(printed, std::string::npos) << predictor.errors();
+  EXPECT_NEAR(std::stod(predictor.errors().substr(printed + 8)), measured, 1e-6);
+  Process inspect("inspect", {"model", "--model_dir=" + out + "/model"});
+  EXPECT_EQ(inspect.Wait(), 0) << inspect.errors();
+  EXPECT_THAT(inspect.output(), HasSubstr("even_share, label even, sample_weight weight, mask known"));
+}
+
+TEST(SeveralTasksJob, AFileThatLacksOneLabelHasTheMetricsOfTheOther) {
+  const SmallJob small(3, 1);
+  const std::string& folder = small.folder();
+  std::ofstream csv(folder + "/rows.csv");
+  std::ofstream new_rows(folder + "/new.csv");
+  csv << "x,first,second\n";
+  new_rows << "x,second\n";
+  for (int i = 0; i < 100; ++i) {
+    csv << i % 7 << "," << i % 2 << "," << (i % 7 < 3 ? 1 : 0) << "\n";
+    new_rows << i % 7 << "," << (i % 7 < 3 ? 1 : 0) << "\n";
+  }
+  csv.close();
+  new_rows.close();
+  std::ofstream(folder + "/job.prototxt")
+      << "filelist: '" << folder << "/rows.csv'\n"
+      << "data_desc { name: 'csv' batch_size: 16\n"
+         "  feature { name: 'a,label' from: 'first' id {} is_dense: true }\n"
+         "  feature { name: 'second' id {} is_dense: true }\n"
+         "  feature { name: 'x' hash {} }\n"
+         "}\n"
+         "model { table { name: 't' dim: 4 } layer { name: 'e' embedding { slots: 'x' table: 't' } }\n"
+         "  layer { name: 'y' fc { in: 'e' units: 1 } } layer { name: 'z' fc { in: 'e' units: 1 } }\n"
+         "  loss { name: 'one' kind: SIGMOID_CROSS_ENTROPY in: 'y' label: 'a,label' }\n"
+         "  loss { name: 'two' kind: SIGMOID_CROSS_ENTROPY in: 'z' label: 'second' }\n"
+         "  optimizer { adagrad { lr: 0.1 } } }\n";
+  Process trainer("trainer", {"--trainer_desc=" + folder + "/job.prototxt", "--output_dir=" + folder + "/out"});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  Process predictor("predictor", {"--model_dir=" + folder + "/out/model", "--input=" + folder + "/new.csv"});
+  EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();
+  EXPECT_THAT(predictor.errors(), HasSubstr("note: the input has no column \"first\", on which no score depends; "
+                                            "without it there are no metrics of \"one\"\n"));
+  EXPECT_THAT(predictor.errors(), HasSubstr("two/auc"));
+  EXPECT_THAT(predictor.errors(), Not(HasSubstr("one/auc")));
+  EXPECT_THAT(predictor.errors(), Not(HasSubstr("are not those of the first file")));
+  std::ofstream(folder + "/other.csv") << "x;second\n1;0\n";
+  Process delimiter("predictor", {"--model_dir=" + folder + "/out/model", "--input=" + folder + "/other.csv"});
+  EXPECT_EQ(delimiter.Wait(), 3);
+  EXPECT_THAT(delimiter.errors(), HasSubstr("it seems to be \";\""));
+  EXPECT_THAT(delimiter.errors(), Not(HasSubstr("note:")));
 }
 
 TEST(SeveralTasksJob, WritesBothPredictionsForOtherRuntimes) {
