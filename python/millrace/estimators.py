@@ -129,7 +129,9 @@ class _Estimator:
             columns, rows, targets = _columns.table_of(X, "fit: X"), len(train), [values[train] for values in targets]
             if weights is not None:
                 weights, other_weights = weights[train], weights[held]
-        text = self.job if self.job is not None else self._job_text(columns, labels, rows, weights is not None, eval_set is not None)
+        # An AUC needs both classes of a label, and of several losses it would be that of one.
+        has_auc = eval_set is not None and len(targets) == 1 and len(np.unique(eval_set[1][0])) > 1
+        text = self.job if self.job is not None else self._job_text(columns, labels, rows, weights is not None, eval_set is not None, has_auc)
         weight = self.weight if self.job is not None else _WEIGHT
         data = _columns.with_columns(X, columns, {**dict(zip(labels, targets)), **({} if weights is None else {weight: weights})})
         evaluated = None
@@ -149,6 +151,8 @@ class _Estimator:
 
     def _hold_out(self, rows, classes):
         """The rows to train on, and those that say when to stop: of each class a share, drawn by the seed."""
+        if self.early_stopping not in (True, False):
+            raise ValueError("early_stopping: True or False, not %r" % (self.early_stopping,))
         if self.job is not None:
             raise ValueError("early_stopping: a job of your own says so, by eval { early_stopping {} }; give fit the rows by eval_set")
         if not _checks.whole("patience", self.patience, 0):
@@ -195,7 +199,7 @@ class _Estimator:
         scores = self._predictor.predict(_columns.with_columns(X, columns, {}))
         return scores.reshape(len(scores), -1)
 
-    def _job_text(self, columns, labels, rows, has_weights, has_eval):
+    def _job_text(self, columns, labels, rows, has_weights, has_eval, has_auc):
         """A job that suits the columns: numbers are standardized and cut into buckets, words are embedded."""
         layers = [_checks.whole("layers", units, 1) for units in self.layers]
         dim = _checks.whole("dim", self.dim, 1)
@@ -259,11 +263,10 @@ class _Estimator:
                 " sample_weight: %s" % quoted(_WEIGHT) if has_weights else ""))
         parts += ["metric { kind: %s }" % one for one in metric]
         parts.append(adagrad)
-        watched = metric[0].lower()
         evaluation = ""
         if has_eval:
             evaluation = "eval { %s }\n" % ("early_stopping { metric: %s patience: %d }" % (
-                quoted(("y0/" if len(labels) > 1 else "") + watched), self.patience) if self.patience else "")
+                quoted("auc" if has_auc and metric[0] == "AUC" else "loss"), self.patience) if self.patience else "")
         return ("thread_num: %d\nupdate_mode: %s\nseed: %d\nepochs: %d\ncheckpoint { every_epochs: 0 }\noutput { tensorboard: false }\n"
                 "data_desc {\n  name: \"csv\"\n  csv { keep_spaces: true missing: [%s] }\n  batch_size: %d\n  %s\n}\n"
                 "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }\nmodel {\n  %s\n}\n%s" % (

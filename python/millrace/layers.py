@@ -80,8 +80,9 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     """
     if dtype != "float32":
         raise ConfigError("embedding: rows are float32, not %s" % dtype)
-    if not isinstance(is_distributed, bool):
-        raise ConfigError("embedding: is_distributed is True or False, not %r" % (is_distributed,))
+    for name, flag in (("is_sparse", is_sparse), ("is_distributed", is_distributed)):
+        if not isinstance(flag, bool):
+            raise ConfigError("embedding: %s is True or False, not %r" % (name, flag))
     program = program_of({"input": input})
     attr = ParamAttr.of(param_attr)
     stem = program.unique_name("embedding")

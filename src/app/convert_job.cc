@@ -101,16 +101,16 @@ Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
   MR_ASSIGN(const JobAndEnvironment loaded, LoadInputJob(request.job, stop));
   const LoadedConfig& config = loaded.config;
   if (!config.warnings.empty()) std::fprintf(stderr, "%s\n", config.warnings.c_str());
-  MR_ASSIGN(const DataFeedDesc desc, ReadingDesc(*config.desc));
-  std::string text;
-  google::protobuf::TextFormat::PrintToString(desc, &text);
-  MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.files, "part", request, stop));
-  const bool has_eval = !config.eval_sets.empty();
   if (config.desc->eval().set_size() > 0) {
     return config.Report({{"eval.set[0]",
                            "not supported yet: sets with names are not converted; give the watched one as "
                            "eval.filelist, and convert the others as jobs of their own"}});
   }
+  MR_ASSIGN(const DataFeedDesc desc, ReadingDesc(*config.desc));
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(desc, &text);
+  MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.files, "part", request, stop));
+  const bool has_eval = !config.eval_sets.empty();
   if (has_eval) {
     MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.eval_sets[0].files, "eval", request, stop));
   }

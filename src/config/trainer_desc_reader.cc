@@ -79,16 +79,11 @@ std::optional<KnownNames> LoadPlugins(const TrainerDesc& desc, const ConfigReque
   return request.plugins->names();
 }
 
-/// Where files of evaluations are named.
-std::string FirstEvalFiles(const EvalDesc& eval) {
-  return eval.filelist_size() > 0 ? "eval.filelist[0]" : "eval.set[0]";
-}
-
 /// Rows that come once make no second epoch: a named pipe's writer is gone, and reading again would wait for ever, or
-/// find nothing.
+/// find nothing. `eval_place` is where the first of `eval_files` is named.
 void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& files,
-                   const std::vector<FileReadOnce>& eval_files, const FieldPositions& positions,
-                   Diagnostics* diagnostics) {
+                   const std::vector<FileReadOnce>& eval_files, const std::string& eval_place,
+                   const FieldPositions& positions, Diagnostics* diagnostics) {
   if (desc.dataset().class_name() == "InMemoryDataset" || desc.infer()) return;
   const auto check = [&](const std::vector<FileReadOnce>& read_once, const std::string& field, const std::string& why) {
     if (read_once.empty()) return;
@@ -105,7 +100,7 @@ void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fil
   if (eval.every_steps() > 0) {
     check(eval_files, "eval.every_steps", "eval.every_steps: " + std::to_string(eval.every_steps()));
   } else if (eval.every_epochs() > 0 && passes > eval.every_epochs()) {
-    check(eval_files, FirstEvalFiles(eval), "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
+    check(eval_files, eval_place, "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
   } else if (desc.has_feature_importance()) {
     check(eval_files, "feature_importance", "feature_importance");
   }
@@ -113,8 +108,8 @@ void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fil
 
 /// Who opens a named pipe that was read to its end waits for another writer, for ever as a rule.
 void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& files,
-                    const std::vector<FileReadOnce>& eval_files, const FieldPositions& positions,
-                    Diagnostics* diagnostics) {
+                    const std::vector<FileReadOnce>& eval_files, const std::string& eval_place,
+                    const FieldPositions& positions, Diagnostics* diagnostics) {
   std::map<std::pair<uint64_t, uint64_t>, std::string> pipes;
   const auto check = [&](const std::vector<FileReadOnce>& read_once, const std::string& field) {
     for (const FileReadOnce& file : read_once) {
@@ -129,7 +124,7 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
     }
   };
   check(files, desc.has_incremental() ? "incremental" : "filelist[0]");
-  if (!desc.infer()) check(eval_files, FirstEvalFiles(desc.eval()));
+  if (!desc.infer()) check(eval_files, eval_place);
 }
 
 /// Whether a set is of the rows of the training files.
@@ -220,18 +215,20 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     };
     ExpandedFiles files = expand(config.desc->filelist(), "filelist");
     std::vector<FileReadOnce> eval_read_once;
-    const auto add_set = [&](EvalSet set, const ExpandedFiles& expanded) {
+    std::string eval_place;
+    const auto add_set = [&](EvalSet set, const std::string& path, const ExpandedFiles& expanded) {
+      if (eval_read_once.empty()) eval_place = path;
       set.files = expanded.names;
       const bool is_watched = config.eval_sets.empty() || set.name == config.desc->eval().watch();
       config.eval_sets.insert(is_watched ? config.eval_sets.begin() : config.eval_sets.end(), std::move(set));
       eval_read_once.insert(eval_read_once.end(), expanded.read_once.begin(), expanded.read_once.end());
     };
     const EvalDesc& eval = config.desc->eval();
-    if (eval.filelist_size() > 0) add_set({}, expand(eval.filelist(), "eval.filelist"));
+    if (eval.filelist_size() > 0) add_set({}, "eval.filelist[0]", expand(eval.filelist(), "eval.filelist"));
     for (int i = 0; i < eval.set_size(); ++i) {
       const EvalDesc::Set& set = eval.set(i);
-      const std::string path = "eval.set[" + std::to_string(i) + "].filelist";
-      add_set({set.name(), i, {}}, IsSplit(set) ? files : expand(set.filelist(), path));
+      const std::string path = ElementPath("eval.set", i);
+      add_set({set.name(), i, {}}, path, IsSplit(set) ? files : expand(set.filelist(), path + ".filelist"));
     }
     for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
       const std::string path = "incremental.pass[" + std::to_string(i) + "].filelist";
@@ -244,8 +241,8 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     if (request.stop.stop_requested())
       return Cancelled("stopped while looking for the files of " + diagnostics.origin(source));
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
-    CheckReadOnce(*config.desc, files.read_once, eval_read_once, positions, &diagnostics);
-    CheckPipesOnce(*config.desc, files.read_once, eval_read_once, positions, &diagnostics);
+    CheckReadOnce(*config.desc, files.read_once, eval_read_once, eval_place, positions, &diagnostics);
+    CheckPipesOnce(*config.desc, files.read_once, eval_read_once, eval_place, positions, &diagnostics);
     const auto read_vocabularies = [&] { return ReadVocabularyFiles(config.desc->mutable_data_desc(), request.stop); };
     for (const FeatureMistake& mistake : has_features ? read_vocabularies() : std::vector<FeatureMistake>()) {
       diagnostics.InputError(positions.Find("data_desc." + mistake.path), mistake.message);

@@ -223,12 +223,17 @@ void CheckSince(const TrainerDesc& desc, int number, Checker& check) {
   } else if (since.has_until() && until <= at) {
     check.Error(path + ".until", "it is not behind at, \"" + since.at() + "\"");
   }
+  if (since.has_utc_offset_minutes() && since.format() == DatePartStep::ISO_8601) {
+    check.Error(path + ".utc_offset_minutes",
+                "a time of ISO 8601 is taken as the clock says it; the offset is for times since 1970");
+  }
   const auto first = std::find_if(sets.begin(), sets.end(), [](const auto& set) { return set.has_since(); });
   const EvalDesc::Since& other = first->since();
   if (other.column() != since.column() || other.format() != since.format() ||
       other.utc_offset_minutes() != since.utc_offset_minutes()) {
     check.Error(path, "sets go by one column: set \"" + first->name() + "\" has column: \"" + other.column() +
-                          "\" and format: " + DatePartStep::Format_Name(other.format()) + "; say the same here");
+                          "\", format: " + DatePartStep::Format_Name(other.format()) + " and utc_offset_minutes: " +
+                          std::to_string(other.utc_offset_minutes()) + "; say the same here");
   }
 }
 

@@ -93,9 +93,9 @@ LineResult ColumnFeed::LookAtTime() {
   if (ReadTime(texts_[column], times.how, &seconds)) {
     return seconds >= times.from && seconds < times.until ? LineResult::kRow : LineResult::kBlank;
   }
-  Fail(LineErrorKind::kBadValue, plan_.columns()[column],
-       "expected " + std::string(ExpectedTime(times.how.format)) + ", by which eval.set.since parts rows, found " +
-           ShownField(texts_[column]),
+  Fail(LineErrorKind::kBadValue, "",
+       "column \"" + plan_.columns()[column] + "\": expected " + std::string(ExpectedTime(times.how.format)) +
+           ", by which eval.set.since parts rows, found " + ShownField(texts_[column]),
        begins_[column] + 1);
   return LineResult::kBad;
 }

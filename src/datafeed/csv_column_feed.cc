@@ -142,7 +142,9 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
     const auto found = std::find(names.begin(), names.end(), column);
     if (found == names.end()) {
       const std::vector<std::string_view> known(names.begin(), names.end());
-      report(of + " has no column \"" + column + "\"" + DidYouMean(column, known) +
+      const bool parts_rows = plan().times().has_value() && plan().times()->column == static_cast<int>(i);
+      report(of + " has no column \"" + column + "\"" + (parts_rows ? ", by which eval.set.since parts rows" : "") +
+             DidYouMean(column, known) +
              (of == "the header" ? "; files without a header need csv { names: [...] }" : ""));
       continue;
     }

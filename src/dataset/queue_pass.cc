@@ -227,7 +227,8 @@ Status QueuePass::ParseLines(Reader& reader) {
     }
     const std::string_view line = block.TakeLine(&reader.text);
     ++reader.unreported_lines;
-    if (held.is_active() && !held.HandsOut(held_seed, reader.position + 1)) {
+    const bool is_header = reader.position == 0 && block.header != nullptr;
+    if (held.is_active() && !is_header && !held.HandsOut(held_seed, reader.position + 1)) {
       ExtendSpans(reader.batch->mutable_spans(), file, reader.position);
       ++reader.position;
       ++reader.held;

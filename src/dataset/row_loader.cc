@@ -94,7 +94,8 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
   uint64_t line_number = block.first_line;
   for (std::string_view text = block.text(); !text.empty(); ++line_number) {
     const std::string_view line = block.TakeLine(&text);
-    if (held.is_active() && !held.HandsOut(held_seed, line_number)) {
+    const bool is_header = line_number == 1 && block.header != nullptr;
+    if (held.is_active() && !is_header && !held.HandsOut(held_seed, line_number)) {
       ++reader.held;
       continue;
     }

@@ -145,7 +145,9 @@ class LogitLine {
   const bool is_one_;
 };
 
-/// Neighbours that fall become one, until none falls; of each of these the ends are kept.
+/// Neighbours that fall become one, until none falls; of each of these the ends are kept. That n examples of about one
+/// prediction had one label does not make it sure: their share is Laplace's, 1 / (n + 2) away from 0 or 1, as far as
+/// the values stay in order.
 void FitRising(const std::vector<Point>& points, CalibrationFit* fit) {
   struct Block {
     double positives = 0;
@@ -165,11 +167,15 @@ void FitRising(const std::vector<Point>& points, CalibrationFit* fit) {
     }
     blocks.push_back(block);
   }
-  for (const Block& block : blocks) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Block& block = blocks[i];
+    double value = block.value();
+    if (value == 0 && i + 1 < blocks.size()) value = std::min(1 / (block.weight + 2), blocks[i + 1].value());
+    if (value == 1 && i > 0) value = std::max(1 - 1 / (block.weight + 2), blocks[i - 1].value());
     for (const float end : {block.first, block.last}) {
       if (!fit->points.empty() && fit->points.back() == end) continue;
       fit->points.push_back(end);
-      fit->values.push_back(static_cast<float>(block.value()));
+      fit->values.push_back(static_cast<float>(value));
     }
   }
 }

@@ -37,8 +37,8 @@ struct CalibrationFit {
 /// The line through the logits whose log loss is least (Platt 1999), with his labels: a bit nearer to each other than 0
 /// and 1, so that there is one where predictions part the labels, too. Of one prediction alone the slope is 1. Or
 /// (`isotonic`) the values whose squares of differences from the labels are least among those that never fall where
-/// predictions rise. kBadData where `sums`, of MakeCalibrationSums, have no examples or labels of one class alone, or
-/// predictions outside 0 to 1.
+/// predictions rise, without 0 and 1 (where all labels are alike, Laplace's share). kBadData where `sums`, of
+/// MakeCalibrationSums, have no examples or labels of one class alone, or predictions outside 0 to 1.
 Result<CalibrationFit> FitCalibration(std::span<const double> sums, bool isotonic);
 
 }  // namespace millrace

@@ -106,12 +106,15 @@ class PyJob {
     WriteModel(folder);
   }
 
-  /// Columns that the job's features take.
+  /// Columns that the job's features take, and those that part rows by time.
   std::vector<std::string> Columns() const {
     std::vector<FeatureMistake> mistakes;
     std::vector<std::string> columns;
     for (const FeatureSpec& feature : ReadFeatures(job().desc().data_desc(), &mistakes)) {
       columns.insert(columns.end(), feature.columns.begin(), feature.columns.end());
+    }
+    for (const EvalDesc::Set& set : job().desc().eval().set()) {
+      if (set.has_since()) columns.push_back(set.since().column());
     }
     return columns;
   }

@@ -143,14 +143,29 @@ std::map<std::string, MetricBetter> BetterOfAll(const std::vector<RunRecord>& ru
   return better;
 }
 
+/// Of a metric on a named set ("auc@yesterday") as of the metric.
 std::optional<MetricBetter> BetterOfMetric(const std::map<std::string, MetricBetter>& better, const std::string& name) {
-  const auto found = better.find(name);
+  const auto found = better.find(name.substr(0, name.find('@')));
   return found == better.end() ? std::nullopt : std::optional<MetricBetter>(found->second);
+}
+
+/// Whether a metric on a named set is the same as the metric without a name: the set is the one that is watched.
+bool IsOfWatchedSet(const std::vector<RunRecord>& runs, const std::string& name) {
+  const size_t at = name.find('@');
+  if (at == std::string::npos) return false;
+  return std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+    const Curve* const named = run.Evaluation(name);
+    const Curve* const plain = run.Evaluation(name.substr(0, at));
+    if (named == nullptr || plain == nullptr) return named == plain;
+    return std::equal(named->points.begin(), named->points.end(), plain->points.begin(), plain->points.end(),
+                      [](const CurvePoint& a, const CurvePoint& b) { return a.step == b.step && a.value == b.value; });
+  });
 }
 
 void AddEvaluationColumns(const std::vector<RunRecord>& runs, std::vector<ValueColumn>* columns) {
   const std::map<std::string, MetricBetter> better = BetterOfAll(runs);
   for (const std::string& name : EvaluationNames(runs)) {
+    if (IsOfWatchedSet(runs, name)) continue;
     ValueColumn last = {name, kMetricDigits, BetterOfMetric(better, name), {}};
     ValueColumn best = {name + " best", kMetricDigits, last.better, {}};
     bool has_better = false;

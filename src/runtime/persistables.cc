@@ -169,13 +169,17 @@ Status LoadMatrices(const std::vector<const VarDesc*>& matrices, const std::stri
                     const TableFactory& tables, const std::stop_token& stop, Scope& into) {
   for (const VarDesc* var : matrices) {
     const std::string path = folder + "/" + var->name();
-    MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
     Tensor matrix;
-    MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path, &matrix));
+    bool is_whole = false;
+    {
+      // It is as large as the matrix, and goes before the rows come.
+      MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
+      MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path, &matrix));
+      is_whole = taken == bytes.size();
+    }
     MR_ASSIGN(TablePtr table, tables.Create(*DescOf(*var), seed));
     const int dim = table->shape().dim;
-    if (taken != bytes.size() || matrix.dtype() != DType::kFloat32 || matrix.dims().rank() != 2 ||
-        matrix.dims()[1] != dim) {
+    if (!is_whole || matrix.dtype() != DType::kFloat32 || matrix.dims().rank() != 2 || matrix.dims()[1] != dim) {
       return BadData(path + ": table \"" + var->name() + "\" takes float32 [rows, " + std::to_string(dim) +
                      "], and the file has " + std::string(DTypeName(matrix.dtype())) + " " + matrix.dims().ToString());
     }

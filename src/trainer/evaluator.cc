@@ -154,12 +154,11 @@ Status Evaluator::Measure(const std::stop_token& stop, Share* share) {
   return Status::Ok();
 }
 
-Status Evaluator::MeasureTogether(const std::stop_token& stop, std::vector<Share>* shares) {
+Status Evaluator::MeasureTogether(const std::stop_token& stop, Share* share, std::vector<std::string>* others) {
   CommonEnd& end = ranks_->evaluation_end();
   const std::stop_token given_up = end.Begin();
   std::stop_source ended;
   std::atomic<bool> is_asked{false};
-  Share share;
   std::string bytes;
   Status mine;
   {
@@ -170,8 +169,8 @@ Status Evaluator::MeasureTogether(const std::stop_token& stop, std::vector<Share
     });
     const std::stop_callback on_end(given_up, [&ended] { ended.request_stop(); });
     mine = Caught("an evaluation", [&]() -> Status {
-      if (!ranks_->serves()) MR_TRY(Measure(ended.get_token(), &share));
-      if (!ranks_->leads()) bytes = ToBytes(share);
+      if (!ranks_->serves()) MR_TRY(Measure(ended.get_token(), share));
+      if (!ranks_->leads()) bytes = ToBytes(*share);
       return Status::Ok();
     });
     if (!mine.ok()) end.GiveUp();
@@ -186,15 +185,7 @@ Status Evaluator::MeasureTogether(const std::stop_token& stop, std::vector<Share
   MR_TRY(ranks_->Agree(mine));
   if (sums[0] > 0) return Cancelled("a rank was asked to stop during an evaluation");
   if (sums[1] > 0) return Internal("an evaluation was ended by nobody");
-  std::vector<std::string> all;
-  MR_TRY(ranks_->ToLeader(std::move(bytes), &all));
-  if (!ranks_->leads()) return Status::Ok();
-  shares->push_back(std::move(share));
-  for (size_t r = 1; r < all.size(); ++r) {
-    MR_ASSIGN(Share theirs, FromBytes(all[r]).Context("rank " + std::to_string(r)));
-    shares->push_back(std::move(theirs));
-  }
-  return Status::Ok();
+  return ranks_->ToLeader(std::move(bytes), others);
 }
 
 std::string Evaluator::ToBytes(const Share& share) {
@@ -241,19 +232,25 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
 
 Result<EvalReport> Evaluator::MeasureInput(const RunState& state, const std::stop_token& stop) {
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Share> shares;
-  if (ranks_ == nullptr) {
-    MR_TRY(Measure(stop, &shares.emplace_back()));
-  } else {
-    MR_TRY(MeasureTogether(stop, &shares));
-    if (!ranks_->leads()) return EvalReport();
+  std::vector<Share> shares(1);
+  std::vector<std::string> others;
+  MR_TRY(ranks_ == nullptr ? Measure(stop, shares.data()) : MeasureTogether(stop, shares.data(), &others));
+  Result<EvalReport> report = EvalReport();
+  if (ranks_ == nullptr || ranks_->leads()) {
+    report = ReportOf(std::move(shares), others, state);
   }
-  MR_ASSIGN(EvalReport report, ReportOf(std::move(shares), state));
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  // The others would go on to the next set.
+  MR_TRY(Agreed(ranks_, report.status()));
+  report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 
-Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const RunState& state) {
+Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vector<std::string>& others,
+                                       const RunState& state) {
+  for (size_t r = 1; r < others.size(); ++r) {
+    MR_ASSIGN(Share theirs, FromBytes(others[r]).Context("rank " + std::to_string(r)));
+    shares.push_back(std::move(theirs));
+  }
   EvalReport report;
   report.step = state.step;
   report.epoch = state.epoch;
@@ -278,7 +275,12 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const RunState
   const auto number = static_cast<size_t>(input_ - inputs_.data());
   if (is_of_job) report.set = job_->config().eval_sets[number].name;
   if (all.examples == 0) {
-    const std::string what = report.set.empty() ? "evaluate" : "evaluate in set \"" + report.set + "\"";
+    std::string what = report.set.empty() ? "evaluate" : "evaluate in set \"" + report.set + "\"";
+    const int in_job = is_of_job ? job_->config().eval_sets[number].number : -1;
+    if (in_job >= 0 && job_->desc().eval().set(in_job).has_since()) {
+      const EvalDesc::Since& since = job_->desc().eval().set(in_job).since();
+      what += ", the rows since \"" + since.at() + "\" by column \"" + since.column() + "\"";
+    }
     return NothingTo(what, load.files > 0 ? load : data, job_->desc().data_desc(), input_->dataset->files());
   }
   report.examples = all.examples;

@@ -69,15 +69,16 @@ class Evaluator {
   /// Streams that one reader goes through, one after the other; 0: each reader has a source.
   int streams() const { return ranks_ == nullptr ? 0 : session_->EvalStreams(); }
   Status Measure(const std::stop_token& stop, Share* share);
-  /// Measure of every rank; where one leads, `shares` become those of all, by rank.
-  Status MeasureTogether(const std::stop_token& stop, std::vector<Share>* shares);
+  /// Measure of every rank; where one leads, `others` become the bytes of all shares but its own, by rank.
+  Status MeasureTogether(const std::stop_token& stop, Share* share, std::vector<std::string>* others);
   Status RunReaders(const std::stop_token& stop, Share* share);
   Status RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop);
   /// Adds up what readers have measured since the last call.
   void TakeSums(Share* share);
   static std::string ToBytes(const Share& share);
   Result<Share> FromBytes(std::string_view bytes) const;
-  Result<EvalReport> ReportOf(std::vector<Share> shares, const RunState& state);
+  /// Of what this process measured, and of what others did, by rank (of the first nothing).
+  Result<EvalReport> ReportOf(std::vector<Share> shares, const std::vector<std::string>& others, const RunState& state);
 
   JobSession* session_;
   const CompiledJob* job_;

@@ -104,9 +104,15 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
   }
   if (!phases.empty()) settings.emplace_back("dataset.phases", phases);
   if (dataset.sample_rate() != 1) settings.emplace_back("dataset.sample_rate", std::to_string(dataset.sample_rate()));
-  for (const EvalDesc::Set& set : desc.eval().set()) {
-    if (set.has_share()) settings.emplace_back("eval.set \"" + set.name() + "\" share", std::to_string(set.share()));
-    if (set.has_since()) settings.emplace_back("eval.set \"" + set.name() + "\" since", Quoted(set.since().at()));
+  for (int i = 0; i < desc.eval().set_size(); ++i) {
+    const EvalDesc::Set& set = desc.eval().set(i);
+    const std::string path = "eval.set[" + std::to_string(i) + "]";
+    if (set.has_share()) settings.emplace_back(path + ".share", std::to_string(set.share()));
+    if (!set.has_since()) continue;
+    const EvalDesc::Since& since = set.since();
+    settings.emplace_back(path + ".since", Quoted(since.at()) + " in column " + Quoted(since.column()) + " as " +
+                                               DatePartStep::Format_Name(since.format()) + " with " +
+                                               std::to_string(since.utc_offset_minutes()) + " minutes");
   }
   if (feed.input_type() != 0) settings.emplace_back("data_desc.input_type", std::to_string(feed.input_type()));
   if (feed.feature_size() > 0) {

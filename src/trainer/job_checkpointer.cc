@@ -127,6 +127,33 @@ std::string WatchedMetric(const TrainerDesc& desc) {
   return metric.empty() || eval.watch().empty() ? metric : metric + " of " + eval.watch();
 }
 
+/// What says which rows the watched set has: jobs in which it is the same measure the same rows.
+std::string WatchedRows(const TrainerDesc& desc) {
+  const EvalDesc& eval = desc.eval();
+  int watched = -1;  // -1: eval.filelist
+  for (int i = 0; i < eval.set_size(); ++i) {
+    const bool is_first = eval.filelist_size() == 0 && i == 0;
+    if (eval.watch().empty() ? is_first : eval.set(i).name() == eval.watch()) watched = i;
+  }
+  TrainerDesc rows;
+  if (watched < 0) {
+    *rows.mutable_eval()->mutable_filelist() = eval.filelist();
+    return rows.SerializeAsString();
+  }
+  const EvalDesc::Set& set = eval.set(watched);
+  *rows.mutable_eval()->add_set() = set;
+  if (set.filelist_size() == 0) *rows.mutable_filelist() = desc.filelist();
+  if (set.has_share()) {
+    // Shares lie side by side, and none has rows behind the first moment.
+    for (int i = 0; i < eval.set_size(); ++i) {
+      if (eval.set(i).has_since() || (eval.set(i).has_share() && i < watched))
+        *rows.mutable_eval()->add_set() = eval.set(i);
+    }
+  }
+  for (EvalDesc::Set& named : *rows.mutable_eval()->mutable_set()) named.clear_name();
+  return rows.SerializeAsString();
+}
+
 bool IsOf(const std::string& path, std::string_view field) {
   return path.starts_with(field) && (path.size() == field.size() || path[field.size()] == '.');
 }
@@ -440,10 +467,7 @@ void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* 
   const std::optional<TrainerDesc> before = JobOf(manifest);
   if (!before.has_value() || (!state->has_best && state->evaluations_since_best == 0)) return;
   const bool is_other = WatchedMetric(*before) != WatchedMetric(job_->desc());
-  const bool on_others = std::any_of(changes_.begin(), changes_.end(), [](const ChangedField& field) {
-    return IsOf(field.path, "eval.filelist") || field.path.starts_with("eval.set");
-  });
-  if (!is_other && !on_others) return;
+  if (!is_other && WatchedRows(*before) == WatchedRows(job_->desc())) return;
   state->has_best = false;
   state->best_metric = 0;
   state->evaluations_since_best = 0;

@@ -151,7 +151,11 @@ Status MeasureBest(JobSession& session, const RunState& restored, const std::sto
   MR_TRY(Agreed(session.ranks(), evaluator.status()));
   Result<EvalReport> evaluation = (*evaluator)->Run(restored, stop);
   const bool is_stopped = session.ranks() != nullptr && evaluation.status().code() == StatusCode::kCancelled;
-  if (!evaluation.ok() && (stop.stop_requested() || is_stopped)) return Status::Ok();
+  if (!evaluation.ok() && (stop.stop_requested() || is_stopped)) {
+    // What is known of the last model, its calibration too, is not this one's: the run that goes on measures it.
+    report->interrupted = true;
+    return Status::Ok();
+  }
   MR_TRY(evaluation.status());
   if (session.leads()) report->best_evaluation = *std::move(evaluation);
   return Status::Ok();
@@ -506,7 +510,8 @@ Result<RunSummary> JobRun::Finish() {
   }
   const std::string uncalibrated = UncalibratedText(session_, StateOfSaved(report_).step);
   if (!infer && !summary.interrupted && !uncalibrated.empty()) {
-    return BadData("the model is trained and saved, but not calibrated: " + uncalibrated);
+    return BadData(std::string("the model is trained") + (job_.output_dir().empty() ? "" : " and saved") +
+                   ", but not calibrated: " + uncalibrated);
   }
   return summary;
 }

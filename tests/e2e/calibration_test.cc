@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -107,6 +110,37 @@ TEST(Calibration, IsOfTheBestModelWhereThatIsSaved) {
   ASSERT_EQ(again.code, 0) << again.errors;
   Score(small, out + "/model");
   EXPECT_EQ(ReadFile(small.folder() + "/scores").value(), scores);
+}
+
+// It was saved with the map of the last one, which is another model.
+TEST(Calibration, AStopWhileTheBestModelIsMeasuredAgainSavesNothing) {
+  const SmallJob small(600, 1);
+  const std::string& folder = small.folder();
+  const std::string out = folder + "/out";
+  // Of the evaluations of the run that goes on, the second one waits.
+  std::ofstream(folder + "/read.sh") << "if [ -e first ]; then touch second; sleep 60\n"
+                                        "elif [ -e armed ]; then touch first; fi\ncat\n";
+  std::vector<std::string> sets = {"epochs=9", "eval.early_stopping={ metric: \"logloss\" patience: 2 min_delta: 0.9 }",
+                                   "data_desc.pipe_command=\"cd " + folder + " && sh read.sh\""};
+  ASSERT_EQ(Train(small, out, sets).code, 0);
+  const std::string model = ReadFile(out + "/model/MODEL").value();
+  std::filesystem::remove_all(out + "/model");
+  std::ofstream(folder + "/armed") << "";
+  std::vector<std::string> arguments = {
+      "--trainer_desc=" + small.DeepJob("eval { filelist: '" + small.files()[0] + "' calibration { } }\n"),
+      "--output_dir=" + out, "--resume=auto"};
+  for (const std::string& set : sets) arguments.push_back("--set=" + set);
+  Process stopped("trainer", arguments);
+  for (int i = 0; i < 600 && !std::filesystem::exists(folder + "/second"); ++i) usleep(50'000);
+  stopped.Signal(SIGINT);
+  stopped.Wait();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/second")) << stopped.errors();
+  EXPECT_FALSE(std::filesystem::exists(out + "/model")) << stopped.errors();
+  EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"interrupted\": true"));
+  for (const char* file : {"/armed", "/first", "/second"}) std::filesystem::remove(folder + file);
+  Process again("trainer", arguments);
+  ASSERT_EQ(again.Wait(), 0) << again.errors();
+  EXPECT_EQ(ReadFile(out + "/model/MODEL").value(), model);
 }
 
 TEST(Calibration, OfSeveralLossesEachHasItsOwn) {

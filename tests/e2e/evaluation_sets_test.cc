@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -183,7 +184,7 @@ TEST(EvaluationSets, ARowWithoutAMomentIsABadLine) {
       TrainSets(DaysJob(small, "eval { set { name: 'x' since { column: 'day' at: '2026-11-16' } } }", "1,2,soon\n"),
                 small.folder() + "/out");
   EXPECT_EQ(run.code, 3);
-  EXPECT_THAT(run.said, AllOf(HasSubstr("days.csv:202:5"), HasSubstr("expected a time of ISO 8601"),
+  EXPECT_THAT(run.said, AllOf(HasSubstr("days.csv:202:5: column \"day\": expected a time of ISO 8601"),
                               HasSubstr("by which eval.set.since parts rows, found \"soon\"")));
 }
 
@@ -192,6 +193,41 @@ TEST(EvaluationSets, ASetWithoutRowsIsNamed) {
   const SetsRun run = TrainSets(small.DeepJob("eval { set { name: 'few' share: 0.0001 } }\n"), small.folder() + "/out");
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.said, HasSubstr("nothing to evaluate in set \"few\""));
+}
+
+// Rows of the watched set are what evaluations are compared by.
+TEST(EvaluationSets, ARunThatGoesOnKeepsItsBestModelAsLongAsTheWatchedSetIsTheSame) {
+  const SmallJob small(400, 2);
+  const std::string job = small.DeepJob("eval { set { name: 'held' share: 0.2 } } checkpoint { keep_best: 'auc' }\n");
+  const std::string note = "evaluations are not what they were";
+  const auto go_on = [&](const std::vector<std::string>& more) {
+    const std::string out = small.folder() + "/out";
+    std::filesystem::remove_all(out);
+    EXPECT_EQ(TrainSets(job, out, {"epochs=2"}).code, 0);
+    std::vector<std::string> arguments = {"epochs=3", "--resume=auto"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const SetsRun run = TrainSets(job, out, arguments);
+    EXPECT_EQ(run.code, 0) << run.said;
+    return run.said;
+  };
+  EXPECT_THAT(go_on({"eval.set+={ name: \"more\" filelist: \"" + small.files()[0] + "\" }"}), Not(HasSubstr(note)));
+  EXPECT_THAT(go_on({"eval.set+={ name: \"another\" share: 0.1 }"}), Not(HasSubstr(note))) << "its share lies behind";
+  EXPECT_THAT(go_on({"eval.set[held].share=0.3"}), HasSubstr(note));
+  EXPECT_THAT(go_on({"filelist=\"" + small.files()[0] + "\""}), HasSubstr(note));
+}
+
+TEST(EvaluationSets, AShareIsTheSameWhereverTheFolderLies) {
+  const SmallJob small(300, 2);
+  const auto held = [&](const std::string& folder) {
+    const SetsRun run =
+        TrainSets(small.DeepJob("eval { set { name: 'held' share: 0.3 } }\n"), small.folder() + "/out",
+                  {"filelist=[\"" + folder + "/" + std::filesystem::path(small.files()[0]).filename().string() +
+                   "\", \"" + folder + "/" + std::filesystem::path(small.files()[1]).filename().string() + "\"]"});
+    EXPECT_EQ(run.code, 0) << run.said;
+    return NumberOf(run.json, "loss", "\"eval\"");
+  };
+  const std::string here = std::filesystem::path(small.files()[0]).parent_path().string();
+  EXPECT_EQ(held(here), held(here + "/../" + std::filesystem::path(here).filename().string()));
 }
 
 }  // namespace

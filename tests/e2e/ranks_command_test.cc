@@ -407,5 +407,20 @@ TEST_F(RanksCommandTest, AStopOfOneRankAtItsOwnPaceEndsAllWithACheckpoint) {
   EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
 }
 
+// The one that leads is alone to know how many rows a set has: the others used to go on to the next one.
+TEST_F(RanksCommandTest, ASetWithoutRowsBeforeAnotherEndsAllRanks) {
+  for (const char* update : {"ASYNC", "SYNC micro_batches: 2"}) {
+    const std::string job =
+        small_.DeepJob("eval { set { name: 'few' share: 0.0001 } set { name: 'held' share: 0.2 } }\n");
+    Process ranks("trainer",
+                  {"--trainer_desc=" + job, "--output_dir=" + Folder("few"),
+                   std::string("--set=dist={ update: ") + update + " }"},
+                  {.ranks = 2});
+    EXPECT_EQ(ranks.Wait(), 3) << ranks.errors();
+    EXPECT_THAT(ranks.errors(), HasSubstr("nothing to evaluate in set \"few\""));
+    EXPECT_THAT(ranks.errors(), Not(HasSubstr("ends without the others")));
+  }
+}
+
 }  // namespace
 }  // namespace millrace

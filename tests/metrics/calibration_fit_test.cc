@@ -50,17 +50,29 @@ TEST(CalibrationFit, ALineFindsTheSlopeThatLabelsWereDrawnBy) {
   EXPECT_LT(fit->after.logloss, fit->before.logloss);
 }
 
-TEST(CalibrationFit, ValuesNeverFallAndMeetTheMeanLabels) {
+TEST(CalibrationFit, ValuesNeverFallAndMeetTheMeanLabelsButAtTheEnds) {
   const Drawn rows{{0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F}, {0, 1, 0, 0, 1, 1}, {}};
   const Result<CalibrationFit> fit = Fit(rows, true);
   ASSERT_TRUE(fit.ok()) << fit.status().ToString();
   EXPECT_THAT(fit->points, testing::Pointwise(testing::FloatEq(), {0.1F, 0.2F, 0.4F, 0.5F, 0.6F}));
-  EXPECT_THAT(fit->values, testing::Pointwise(testing::FloatEq(), {0.0F, 1 / 3.0F, 1 / 3.0F, 1.0F, 1.0F}));
-  EXPECT_NEAR(fit->after.calibration, 1, 1e-6);
-  EXPECT_FLOAT_EQ(Calibrated(fit->map(), 0.15F), 1 / 6.0F) << "between two points lies a line";
-  EXPECT_FLOAT_EQ(Calibrated(fit->map(), 0.01F), 0);
-  EXPECT_FLOAT_EQ(Calibrated(fit->map(), 0.99F), 1);
+  EXPECT_THAT(fit->values, testing::Pointwise(testing::FloatEq(), {1 / 3.0F, 1 / 3.0F, 1 / 3.0F, 0.75F, 0.75F}));
+  EXPECT_FLOAT_EQ(Calibrated(fit->map(), 0.45F), (1 / 3.0F + 0.75F) / 2) << "between two points lies a line";
+  EXPECT_FLOAT_EQ(Calibrated(fit->map(), 0.01F), 1 / 3.0F);
+  EXPECT_FLOAT_EQ(Calibrated(fit->map(), 0.99F), 0.75F);
   EXPECT_TRUE(std::isnan(Calibrated(fit->map(), std::nanf(""))));
+}
+
+TEST(CalibrationFit, IsotonicGivesNeither0Nor1) {
+  Drawn rows;
+  for (int i = 0; i < 1000; ++i) {
+    rows.predictions.push_back(static_cast<float>(i + 1) / 1002);
+    rows.labels.push_back(i < 98 || (i < 902 && i % 2 == 0) ? 0.0F : 1.0F);
+  }
+  const Result<CalibrationFit> fit = Fit(rows, true);
+  ASSERT_TRUE(fit.ok()) << fit.status().ToString();
+  EXPECT_FLOAT_EQ(fit->values.front(), 1 / 101.0F) << "of the 99 up to the first 1";
+  EXPECT_NEAR(fit->values.back(), 1 - 1 / 101.0, 1e-3);
+  EXPECT_NEAR(fit->after.calibration, 1, 2e-3);
 }
 
 TEST(CalibrationFit, AWeightOfTwoIsTwoExamplesAndAllWeightsTimesTenAreTheSame) {

@@ -93,10 +93,15 @@ class EstimatorsTest(unittest.TestCase):
         given = millrace.Classifier(epochs=200, early_stopping=True).fit(columns, y, eval_set=people(seed=2)[:2])
         self.assertEqual(given.report_.evaluation["examples"], 600)
         self.assertIsNone(millrace.Classifier(epochs=1).fit(columns, y).report_.evaluation)
+        # Of a class with one row none is held out, and without it there is no AUC to look at.
+        lone = millrace.Classifier(epochs=30, early_stopping=True).fit(columns, np.arange(600) == 17)
+        self.assertEqual(np.isnan(lone.report_.evaluation["auc"]), True)
+        self.assertGreater(lone.report_.epochs, 3)
         for wrong, message in [(dict(validation_fraction=1), "between 0 and 1"), (dict(patience=0), "patience is 0"),
+                               (dict(early_stopping="no"), "True or False, not 'no'"),
                                (dict(job="x"), "a job of your own says so")]:
             with self.assertRaisesRegex(ValueError, message):
-                millrace.Classifier(early_stopping=True, **wrong).fit(columns, y)
+                millrace.Classifier(**{"early_stopping": True, **wrong}).fit(columns, y)
         with self.assertRaisesRegex(ValueError, "of 2 rows leaves none to hold out"):
             millrace.Classifier(early_stopping=True).fit([[1], [2]], [0, 1])
 

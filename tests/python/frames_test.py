@@ -6,6 +6,8 @@ import importlib
 import os
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -332,6 +334,77 @@ class FramesTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.NotFoundError, "no such file"):
             self.job().fit(self.folder + "/days/3.parquet")
 
+    def test_columnar_files_train_to_the_bytes_of_their_rows_in_memory(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import parquet
+        columns = rows_of(400)
+        table = pyarrow.table({**columns, "tags": [text.split("|") if text else [] for text in columns["tags"]],
+                               "city": pyarrow.array(columns["city"]).dictionary_encode(), "more": [{"a": 1}] * 400})
+        whole = self.job(JOB.replace('csv { missing: "?" }', "csv { keep_spaces: true }"), output_dir="whole")
+        whole.fit(table, verbose=False)
+        scores = millrace.Predictor(self.folder + "/whole/model").predict(table)
+        parquet.write_table(table, self.folder + "/rows.parquet", row_group_size=150)
+        for name, maker in (("file", pyarrow.ipc.new_file), ("stream", pyarrow.ipc.new_stream)):
+            with maker(self.folder + "/%s.arrow" % name, table.schema) as out:
+                out.write_table(table, max_chunksize=150)
+        for form, file in (("parquet", "rows.parquet"), ("arrow", "file.arrow"), ("arrow", "stream.arrow")):
+            with self.subTest(file):
+                text = JOB.replace('name: "csv"', 'name: "%s"' % form).replace('csv { missing: "?" }', "")
+                path = os.path.join(self.folder, file)
+                job = self.job(text, overrides=['filelist="%s"' % path], output_dir="out")
+                self.assertEqual(job.run(verbose=False).examples, 400)
+                for parameter in ("h.w_0", "y.w_0", "y.b_0"):
+                    np.testing.assert_array_equal(job.parameter(parameter), whole.parameter(parameter))
+                np.testing.assert_array_equal(job.parameter("t").keys, whole.parameter("t").keys)
+                predictor = millrace.Predictor(self.folder + "/out/model")
+                np.testing.assert_array_equal(predictor.predict(table), scores)
+                with self.assertRaisesRegex(millrace.ConfigError, "no text; predict takes"):
+                    predictor.predict_lines("1,2\n")
+                done = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=" + path)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(" of 400 examples", done.stderr)
+                np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=np.float32), scores.reshape(-1))
+
+    def test_columnar_files_that_cannot_be_read_say_why(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import parquet
+        columns = rows_of(60)
+        columns["price"][16] = None
+        table = pyarrow.table({**columns, "price": ["12x" if i == 16 else str(v or 0) for i, v in enumerate(columns["price"])]})
+        parquet.write_table(table, self.folder + "/bad.parquet")
+        parquet.write_table(table.rename_columns(["clicked", *table.column_names[1:]]), self.folder + "/renamed.parquet")
+        parquet.write_table(table.set_column(2, "city", [[{"a": 1}] * 60]), self.folder + "/struct.parquet")
+        support.write(self.folder + "/text.parquet", "1,2\n")
+        with open(self.folder + "/bad.parquet", "rb") as file:
+            half = file.read()[:-100]
+        with open(self.folder + "/half.parquet", "wb") as file:
+            file.write(half)
+        text = JOB.replace('name: "csv"', 'name: "parquet"').replace('csv { missing: "?" }', "")
+        support.write(self.folder + "/job.prototxt", text)
+        for file, expected in (("bad", 'bad.parquet: record 17: slot "price": column "price": expected a number, found "12x"'),
+                               ("renamed", 'no column "click"; did you mean "clicked"?'),
+                               ("struct", 'column "city" is a struct, of which no text is made'),
+                               ("text", "pyarrow cannot read it as a file of parquet"),
+                               ("half", "pyarrow cannot read it as a file of parquet")):
+            with self.subTest(file):
+                done = self.program("trainer", "--trainer_desc=%s/job.prototxt" % self.folder, "--output_dir=%s/out_%s" % (self.folder, file),
+                                    "--set=filelist=\"%s/%s.parquet\"" % (self.folder, file))
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(expected, done.stderr)
+                self.assertIn(file + ".parquet", done.stderr)
+        done = self.program("trainer", "--trainer_desc=%s/job.prototxt" % self.folder, "--output_dir=%s/out" % self.folder,
+                            '--set=filelist="%s/bad.parquet"' % self.folder, "--set=data_desc.bad_lines.action=SKIP")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"examples": 59', support.read(self.folder + "/out/run.json"))
+        done = self.program("trainer", "--trainer_desc=%s/job.prototxt" % self.folder, "--output_dir=%s/out2" % self.folder,
+                            '--set=filelist="%s/bad.parquet"' % self.folder, python="/bin/false-python")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("/bin/false-python", done.stderr)
+
+    def program(self, name, *arguments, python=sys.executable):
+        return subprocess.run([os.path.join(support.BIN, name), *arguments], capture_output=True, text=True, check=False,
+                              env={**os.environ, "MILLRACE_PYTHON": python}, timeout=120)
+
     def test_ctrl_c_while_a_frame_is_taken_is_no_mistake_of_its_rows(self):
         pyarrow = support.package(self, "pyarrow")
         table = pyarrow.table(rows_of(50))
@@ -468,6 +541,15 @@ class FramesTest(unittest.TestCase):
             report = self.job(since).fit(frame, verbose=False)
             self.assertEqual(report.evaluation["examples"], late)
             self.assertEqual(report.examples, 300 - late)
+
+    def test_the_column_that_parts_rows_by_time_need_be_no_feature(self):
+        columns = rows_of(300)
+        text = JOB.replace('  feature { name: "hour" from: "time" date_part { part: HOUR } hash {} }\n', "").replace('"hour", ', "")
+        late = sum(time >= datetime.datetime(2025, 1, 1) for time in columns["time"])
+        for name, frame in frames_of(columns):
+            with self.subTest(name):
+                report = self.job(text + 'eval { set { name: "late" since { column: "time" at: "2025-01-01" } } }').fit(frame, verbose=False)
+                self.assertEqual(report.evaluation["examples"], late)
 
     def test_a_job_of_files_is_fitted_and_run_in_turns(self):
         columns, other = rows_of(300), rows_of(200, seed=2)

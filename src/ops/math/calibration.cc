@@ -12,8 +12,8 @@ Status InferCalibration(InferShapeContext& context) {
   if (x.dims.rank() != 2) return context.Error("X " + x.dims.ToString() + " must be [rows, columns]");
   const std::vector<float> points = context.op().Floats("points");
   if (points.size() != context.op().Floats("values").size()) return context.Error("points and values differ in number");
-  const auto rises = [](float a, float b) { return !(a < b); };
-  if (std::adjacent_find(points.begin(), points.end(), rises) != points.end()) {
+  const auto does_not_rise = [](float a, float b) { return !(a < b); };
+  if (std::adjacent_find(points.begin(), points.end(), does_not_rise) != points.end()) {
     return context.Error("points must rise");
   }
   x.dims = Dims({x.dims[0], 1});
@@ -55,8 +55,7 @@ void RegisterCalibration(OpRegistry& registry) {
   registry.Add("calibration")
       .Doc(
           "Out is what a calibration makes of the last column of X, a probability: sigmoid(slope * logit + intercept), "
-          "or, "
-          "with points, the values of these, and lines between them.")
+          "or, with points, the values of these, and lines between them.")
       .Input("X", "[rows, columns], probabilities")
       .Output("Out", "[rows, 1]")
       .Attr("slope", 1.0F, "factor of the logit")
