@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,9 +68,10 @@ FeedKind WithColumns(FeedKind kind) {
 }
 
 /// Of a format that is of no use without features: `what` of it are no slots.
-FeedKind::Maker NeedsFeatures(const std::string& what) {
+FeedKind::Maker NeedsFeatures(std::string_view what) {
   return [what](const SlotSchema&, const DataFeedDesc&) -> Result<std::unique_ptr<DataFeed>> {
-    return InvalidConfig("data_desc.feature: " + what + " are no slots by themselves: feature { name: \"...\" ... }");
+    return InvalidConfig("data_desc.feature: " + std::string(what) +
+                         " are no slots by themselves: feature { name: \"...\" ... }");
   };
 }
 
@@ -81,7 +83,7 @@ FeedKind JsonFeedKind() {
 }
 
 /// Of columnar files, which pyarrow reads.
-FeedKind CellFeedKind(const std::string& format) {
+FeedKind CellFeedKind(std::string_view format) {
   FeedKind feed = WithColumns<CellFeed>(
       {.maker = NeedsFeatures("the columns of a file"),
        .cut = CutBy(kCellFraming),

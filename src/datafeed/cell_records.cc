@@ -208,8 +208,8 @@ Result<std::unique_ptr<DataFeed>> CellFeed::Create(const SlotSchema& schema, con
   return std::unique_ptr<DataFeed>(std::make_unique<CellRows>(schema, setup));
 }
 
-std::vector<std::string> CellCommand(const std::string& format, std::span<const std::string> columns) {
-  std::vector<std::string> argv = {PythonOfPackage(), "-c", kStart, format};
+std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns) {
+  std::vector<std::string> argv = {PythonOfPackage(), "-c", kStart, std::string(format)};
   argv.insert(argv.end(), columns.begin(), columns.end());
   return argv;
 }

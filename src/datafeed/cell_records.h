@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/status.h"
@@ -36,6 +37,6 @@ struct CellFeed {
 
 /// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. Python
 /// is that of MILLRACE_PYTHON, or else the one beside this program, as in an environment of Python, or of PATH.
-std::vector<std::string> CellCommand(const std::string& format, std::span<const std::string> columns);
+std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns);
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "config/feed_names.h"
 #include "core/float_text.h"
 #include "core/json_writer.h"
 #include "core/replace_folder.h"
@@ -68,12 +69,19 @@ void PrintFetched(const std::string& text) {
   std::fprintf(stderr, "warning: cannot write what is fetched to standard output: %s\n", std::strerror(errno));
 }
 
+/// Of a pass; 0: nothing tells, as of files without lines.
+int64_t ExpectedExamples(const CompiledJob& job, const std::stop_token& stop) {
+  const TrainerDesc& desc = job.desc();
+  const std::string feed = FeedNameFor(desc.dataset().class_name(), desc.data_desc());
+  return job.environment().feeds.ReadsText(feed) ? EstimateLines(job.FilesOfPass(0), stop) : 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const CompiledJob& job, int64_t resumed_step, RunOutput output,
                                                          const std::stop_token& stop) {
   std::unique_ptr<RunRecorder> recorder(
-      new RunRecorder(EstimateLines(job.FilesOfPass(0), stop), ProgressLine::DetectOptions(output.terminal)));
+      new RunRecorder(ExpectedExamples(job, stop), ProgressLine::DetectOptions(output.terminal)));
   recorder->output_ = std::move(output);
   const std::string& folder = job.output_dir();
   if (folder.empty()) return recorder;
