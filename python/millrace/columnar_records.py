@@ -1,5 +1,6 @@
 """Rows of a columnar file for the programs, which start this for data_desc { name: "parquet" } (src/datafeed/cell_records.h)."""
 
+import importlib
 import io
 import sys
 
@@ -12,8 +13,7 @@ def main(form, columns):
     from . import _millrace
     from .errors import DataError
     try:
-        import pyarrow
-        from pyarrow import ipc, parquet
+        pyarrow, ipc, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
     except ImportError as error:
         return "files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow" % (form, sys.executable, error)
     source = sys.stdin.buffer

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kFewNames = 12;
+constexpr size_t kFewNames = 16;
 
 }  // namespace
 

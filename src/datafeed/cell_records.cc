@@ -152,8 +152,14 @@ constexpr const char* kStart =
     "           'MILLRACE_PYTHON name a Python that has it' % (sys.argv[1], sys.executable, error))\n"
     "sys.exit(main(sys.argv[1], sys.argv[2:]))\n";
 
+std::string& PythonOfProcess() {
+  static auto* const program = new std::string;
+  return *program;
+}
+
 /// An interpreter that has the package, as far as one can tell.
 std::string PythonOfPackage() {
+  if (!PythonOfProcess().empty()) return PythonOfProcess();
   if (const char* const given = std::getenv("MILLRACE_PYTHON"); given != nullptr && *given != '\0') return given;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -213,5 +219,7 @@ std::vector<std::string> CellCommand(std::string_view format, std::span<const st
   argv.insert(argv.end(), columns.begin(), columns.end());
   return argv;
 }
+
+void SetPythonOfCells(std::string program) { PythonOfProcess() = std::move(program); }
 
 }  // namespace millrace

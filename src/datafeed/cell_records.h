@@ -35,8 +35,11 @@ struct CellFeed {
                                                   const ColumnSetup& setup);
 };
 
-/// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. Python
-/// is that of MILLRACE_PYTHON, or else the one beside this program, as in an environment of Python, or of PATH.
+/// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. It is
+/// run by the Python of SetPythonOfCells, or else that of MILLRACE_PYTHON, or the one beside this program, as in an
+/// environment of Python, or that of PATH.
 std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns);
+/// Names the interpreter that this process is in: it has the package. Empty: none. Before there are other threads.
+void SetPythonOfCells(std::string program);
 
 }  // namespace millrace

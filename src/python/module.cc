@@ -1,12 +1,12 @@
 // The extension module millrace._millrace: the edge between Python and the rooms. python/millrace has what users call.
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "app/default_environment.h"
 #include "core/version.h"
+#include "datafeed/cell_records.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/interruptible.h"
@@ -33,13 +33,9 @@ void LoadSharedPlugin(const std::string& path) {
   Environments().push_back(std::move(made));
 }
 
-/// Programs of the package that C++ starts (datafeed/cell_records.h) are run by this Python, unless the user names
-/// another.
 void NameThisPython() {
   const pybind11::object executable = pybind11::module_::import("sys").attr("executable");
-  if (!pybind11::isinstance<pybind11::str>(executable)) return;
-  const auto path = executable.cast<std::string>();
-  if (!path.empty()) ::setenv("MILLRACE_PYTHON", path.c_str(), 0);
+  if (pybind11::isinstance<pybind11::str>(executable)) SetPythonOfCells(executable.cast<std::string>());
 }
 
 }  // namespace

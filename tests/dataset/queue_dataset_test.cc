@@ -465,7 +465,7 @@ TEST(DataFeedFactory, AddsAndNames) {
   EXPECT_EQ(feeds.names(),
             (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
                                       "MultiSlotFileInstantDataFeed", "csv", "libsvm", "tfrecord", "ofrecord",
-                                      "recordio", "jpeg", "json"}));
+                                      "recordio", "jpeg", "json", "parquet", "arrow"}));
   const FeedKind::Maker none = [](const SlotSchema&, const DataFeedDesc&) { return std::unique_ptr<DataFeed>(); };
   EXPECT_TRUE(feeds.Add("MyFeed", "gives nothing", {none}).ok());
   EXPECT_EQ(feeds.Add("MyFeed", "gives nothing", {none}).message(),

@@ -87,7 +87,12 @@ class CalibrationTest(unittest.TestCase):
             test, raw, ours, report = self.both(WEIGHTS if weighted else "", "calibration { kind: ISOTONIC }")
             keep, weights = self.counted(test, weighted)
             theirs = isotonic.IsotonicRegression(out_of_bounds="clip").fit(raw[keep], test["click"][keep], sample_weight=weights)
-            np.testing.assert_allclose(ours, theirs.predict(raw), atol=2e-5)
+            # Where all labels are alike, at the ends, ours are not sure of them.
+            wanted = theirs.predict(raw)
+            between = (wanted > wanted[wanted > 0].min()) & (wanted < wanted[wanted < 1].max())
+            self.assertGreater(between.mean(), 0.9)
+            np.testing.assert_allclose(ours[between], wanted[between], atol=2e-5)
+            self.assertTrue(((ours > 0) & (ours < 1)).all())
             for name, scores in (("before", raw), ("after", ours)):
                 loss = metrics.log_loss(test["click"][keep], np.clip(scores[keep], 1e-7, 1 - 1e-7), sample_weight=weights)
                 self.assertAlmostEqual(report[name]["logloss"], loss, delta=1e-6)

@@ -137,7 +137,7 @@ class EstimatorsTest(unittest.TestCase):
                                        "--input=" + os.path.join(folder, "new.csv")], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn('note: the input has no column "millrace_label_0"', done.stderr)
-                self.assertIn("without the label there are no metrics", done.stderr)
+                self.assertIn("without it there are no metrics", done.stderr)
                 np.testing.assert_allclose([float(line) for line in done.stdout.split()], expected, rtol=1e-6)
 
     def test_weights_count(self):
