@@ -2,6 +2,7 @@
 
 import importlib
 import numbers
+import os
 
 import numpy as np
 
@@ -15,6 +16,9 @@ def table_of(X, what):
     """Columns by name: of an array x0, x1 and so on."""
     if type(X).__module__.startswith("scipy.sparse"):
         raise TypeError("%s: sparse data was passed, and dense data is required; X.toarray() makes an array of it" % what)
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError("%s: a data frame, a dict of arrays or an array, not the path %r: pandas.read_parquet reads one, and Job.fit takes it" % (
+            what, os.fspath(X)))
     if isinstance(X, dict):
         return X
     if has_names(X):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from . import _millrace
-from .errors import ConfigError, NotFoundError
+from .errors import ConfigError, DataError, NotFoundError
 
 _TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, a dict of arrays or lists by column, Parquet "
           "files (.parquet), or an iterable of these")
@@ -46,6 +46,7 @@ def _is_table(data):
 def frame_of(data, name, what, wanted=()):
     """The _millrace.Frame of `data`, which messages call `name`; `what` begins those about what it is. Of columns that are not
     `wanted` (none: all are) values are not looked at, as far as that costs something."""
+    data = local_times(data)
     if hasattr(data, "__arrow_c_stream__"):
         try:
             capsule = data.__arrow_c_stream__()
@@ -85,11 +86,40 @@ def _of_parquet(path, name, what, wanted):
     files = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else path
     if not files or (isinstance(files, str) and not os.path.exists(files)):
         raise NotFoundError("%s: no such file: %r" % (what, path))
-    rows = dataset.dataset(files, format="parquet")
-    # Without one that is wanted, all are read: the nearest name is then known.
-    columns = [column for column in rows.schema.names if column in wanted] if set(wanted) <= set(rows.schema.names) else None
-    reader = rows.scanner(columns=columns or None).to_reader()
+    try:
+        rows = dataset.dataset(files, format="parquet")
+        # Without one that is wanted, all are read: the nearest name is then known.
+        columns = [column for column in rows.schema.names if column in wanted] if set(wanted) <= set(rows.schema.names) else None
+        reader = local_times(rows.scanner(columns=columns or None).to_reader())
+    except (OSError, ValueError) as error:  # pyarrow's own are of these
+        raise DataError("%s: pyarrow cannot read %r as Parquet: %s" % (what, path, error)) from None
     return _millrace.Frame.of_stream(reader.__arrow_c_stream__(), name)
+
+
+def local_times(data):
+    """A frame of pandas, polars or pyarrow in which times with a zone are what clocks show there: as of texts, it is the face of
+    the clock that counts."""
+    if _is_pandas(data):
+        zoned = [at for at, kind in enumerate(data.dtypes) if getattr(kind, "tz", None) is not None]
+        if zoned:
+            data = data.copy(deep=False)
+            for at in zoned:
+                data.isetitem(at, data.iloc[:, at].dt.tz_localize(None))
+        return data
+    schema = getattr(data, "schema", None)
+    if schema is not None and type(data).__module__.startswith("polars"):
+        polars = importlib.import_module("polars")
+        zoned = [name for name, kind in schema.items() if getattr(kind, "time_zone", None)]
+        return data.with_columns(polars.col(name).dt.replace_time_zone(None) for name in zoned) if zoned else data
+    if not type(schema).__module__.startswith("pyarrow"):
+        return data
+    zoned = [at for at, field in enumerate(schema) if getattr(field.type, "tz", None)]
+    if zoned and hasattr(data, "read_all"):
+        data = data.read_all()
+    for at in zoned:
+        compute = importlib.import_module("pyarrow.compute")
+        data = data.set_column(at, schema.field(at).name, compute.local_timestamp(data.column(at)))
+    return data
 
 
 def columns_of(data):

@@ -11,23 +11,25 @@ def main(form, columns):
     """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes the
     texts of its columns to standard output. What to exit with: 0, or what is wrong."""
     from . import _millrace
+    from ._frames import local_times
     from .errors import DataError
     try:
         pyarrow, ipc, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
     except ImportError as error:
-        return "files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow" % (form, sys.executable, error)
+        return ("files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow, or let MILLRACE_PYTHON name a Python "
+                "that has it and millrace" % (form, sys.executable, error))
     source = sys.stdin.buffer
     if not source.seekable():
         source = io.BytesIO(source.read())
     try:
         for part in _parts(source, form, columns, pyarrow, ipc, parquet):
-            frame = _millrace.Frame.of_stream(part.__arrow_c_stream__(), "the file")
+            frame = _millrace.Frame.of_stream(local_times(part).__arrow_c_stream__(), "the file")
             sys.stdout.buffer.write(frame.cell_records(columns))
         sys.stdout.buffer.flush()
     except DataError as error:
         return str(error)
     except (OSError, ValueError, NotImplementedError, pyarrow.ArrowException) as error:
-        return "pyarrow cannot read it as a file of %s: %s" % (form, error)
+        return "pyarrow cannot read it as a file of %s: %s; data_desc.name, or predictor's --format, says what it is" % (form, error)
     return 0
 
 

@@ -24,6 +24,9 @@ DEFINE_bool(
     "runs the commands that the model names for its lines (pipe_command, input_commands), as who trained it did");
 DEFINE_string(feed, "offline", "NAME: offline (lines as in training) or online (pooled embeddings)");
 DEFINE_string(data_feed, "", "FILE: how lines are read, a DataFeedDesc in prototxt, instead of the model's own");
+DEFINE_string(format, "",
+              "NAME: csv, json, libsvm, parquet or arrow, of a model with features: how the columns of the input are "
+              "written, where that is not as in training");
 DEFINE_string(prediction, "", "NAME: the variable to score by, of several that a model of Paddle returns");
 DEFINE_string(without, "", "SLOTS: comma-separated slots that the input lines lack, for example the label");
 DEFINE_string(compare, "", "FILE: expected scores, one a line; a difference beyond --tolerance ends with exit code 3");
@@ -40,8 +43,8 @@ const ProgramInfo kProgram{
     .summary = "Scores lines with a model that trainer saved, one score a line.",
     .usage = "predictor --model_dir=DIR [--input=FILE] [flags]",
     .groups = {{"Model and input",
-                {"model_dir", "input", "data_feed", "pipe_command", "allow_model_command", "feed", "prediction",
-                 "without", "batch_size", "plugin"}},
+                {"model_dir", "input", "format", "data_feed", "pipe_command", "allow_model_command", "feed",
+                 "prediction", "without", "batch_size", "plugin"}},
                {"Scores", {"output", "compare", "tolerance", "allow_non_finite"}}},
     .repeated = {{"plugin", "FILE", "a plugin that the model was trained with, for its operators and data feeds"}},
     .examples =
@@ -87,6 +90,7 @@ Status Run(const CommandLine& line) {
   // What --data_feed names is the caller's own.
   request.allow_model_command = FLAGS_allow_model_command || !FLAGS_data_feed.empty();
   request.output = FLAGS_output.empty() && FLAGS_compare.empty() ? "-" : FLAGS_output;
+  request.format = FLAGS_format;
   request.without = FLAGS_without;
   request.compare = FLAGS_compare;
   request.tolerance = FLAGS_tolerance;

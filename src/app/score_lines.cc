@@ -114,6 +114,25 @@ Status LeaveOutAbsent(const Predictor& predictor, const std::string& file, const
   return Status::Ok();
 }
 
+/// Reads the columns of the model's features out of files of another format.
+Status ReadAs(const std::string& format, const DataFeedFactory& feeds, DataFeedDesc* desc) {
+  if (desc->feature_size() == 0) {
+    return InvalidConfig(
+        "--format: the model has no features, whose columns files of several formats have; "
+        "--data_feed=FILE says how other lines are read");
+  }
+  const FeedKind* const kind = feeds.Find(format);
+  if (kind == nullptr || kind->columns == nullptr) {
+    std::string names;
+    for (const auto& [name, traits] : feeds.formats()) {
+      if (traits.has_columns) names += (names.empty() ? "" : ", ") + name;
+    }
+    return InvalidConfig("--format: \"" + format + "\" has no columns with names; those that have: " + names);
+  }
+  desc->set_name(format);
+  return Status::Ok();
+}
+
 /// Refuses what the model would have run on the input, and leaves out what it would have run on others.
 Status RefuseCommands(const std::string& input, DataFeedDesc* desc) {
   if (const std::string_view command = PipeCommandOf(*desc); !command.empty()) {
@@ -233,13 +252,14 @@ Status ExplainMissingSlot(Status failure, const Predictor& predictor, const Data
   // kIo: of a command that reads columns.
   if (failure.code() != StatusCode::kBadData && failure.code() != StatusCode::kIo) return failure;
   const auto& feeds = predictor.feeds();
+  std::string names;
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
     const bool is_fed = std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end();
-    if (is_fed || !IsAbout(failure.message(), slot.name(), desc)) continue;
-    return {failure.code(), failure.message() + "\n  the score does not depend on it: --without=" + slot.name() +
-                                " reads lines that lack it"};
+    if (!is_fed && IsAbout(failure.message(), slot.name(), desc)) names += (names.empty() ? "" : ",") + slot.name();
   }
-  return failure;
+  if (names.empty()) return failure;
+  return {failure.code(),
+          failure.message() + "\n  the score does not depend on it: --without=" + names + " reads lines that lack it"};
 }
 
 /// What a model of binary files does not know of the text that they were made of.
@@ -395,6 +415,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   if (request.pipe_command.has_value()) desc.set_pipe_command("");
   if (!request.allow_model_command) MR_TRY(RefuseCommands(request.input, &desc));
   if (request.pipe_command.has_value()) desc.set_pipe_command(*request.pipe_command);
+  if (!request.format.empty()) MR_TRY(ReadAs(request.format, environment.feeds, &desc));
   MR_TRY(RemoveSlots(predictor, request.without, &desc));
   const std::string file = request.input == "-" ? "/dev/stdin" : request.input;
   MR_TRY(LeaveOutAbsent(predictor, file, stop, &desc));

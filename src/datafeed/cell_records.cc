@@ -148,8 +148,9 @@ constexpr const char* kStart =
     "  from millrace import _millrace\n"
     "  from millrace.columnar_records import main\n"
     "except ImportError as error:\n"
-    "  sys.exit('files of %s are read by the Python package millrace, which %s lacks (%s): install it there, or let '\n"
-    "           'MILLRACE_PYTHON name a Python that has it' % (sys.argv[1], sys.executable, error))\n"
+    "  sys.exit('files of %s are read by the Python package millrace, which %s lacks (%s): install it there, with "
+    "pyarrow, or '\n"
+    "           'let MILLRACE_PYTHON name a Python that has both' % (sys.argv[1], sys.executable, error))\n"
     "sys.exit(main(sys.argv[1], sys.argv[2:]))\n";
 
 std::string& PythonOfProcess() {

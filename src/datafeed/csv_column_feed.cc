@@ -80,6 +80,10 @@ CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup,
 Status CsvColumnFeed::TakeHeader(std::string_view header) {
   note_.clear();
   if (!has_headers_ || (header == header_ && !places_.empty())) return Status::Ok();
+  if (header.starts_with("PAR1")) {
+    return BadData(
+        "this is a Parquet file: data_desc.name: \"parquet\" trains on it, and predictor --format=parquet scores it");
+  }
   MR_ASSIGN(const std::vector<std::string> names, NamesOf(header, dialect_));
   MR_TRY(CheckDelimiter(header, names));
   MR_TRY(TakeNames(names, "the header"));

@@ -99,6 +99,11 @@ void FeatureStatistics::Add(const FeatureStatistics& other) {
 }
 
 Status FeatureStatistics::Finish(FeatureStates* states) const {
+  if (rows_ == 0) {
+    return BadData(
+        "features have no row to learn from: the training files have none, or all are bad lines, or in evaluation "
+        "sets");
+  }
   states->set_rows(rows_);
   for (size_t i = 0; i < gathered_.size(); ++i) {
     const FeaturePlan::Feature& feature = plan().features()[i];

@@ -333,6 +333,11 @@ class FramesTest(unittest.TestCase):
         self.assertEqual(scores.shape, (150,))
         with self.assertRaisesRegex(millrace.NotFoundError, "no such file"):
             self.job().fit(self.folder + "/days/3.parquet")
+        support.write(self.folder + "/text.parquet", "1,2\n")
+        with self.assertRaisesRegex(millrace.DataError, "pyarrow cannot read .* as Parquet"):
+            self.job().fit(self.folder + "/text.parquet")
+        with self.assertRaisesRegex(TypeError, "not the path 'x.parquet'"):
+            millrace.Classifier().fit("x.parquet", [0, 1])
 
     def test_columnar_files_train_to_the_bytes_of_their_rows_in_memory(self):
         pyarrow = support.package(self, "pyarrow")
@@ -364,6 +369,49 @@ class FramesTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(" of 400 examples", done.stderr)
                 np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=np.float32), scores.reshape(-1))
+
+    def test_times_with_a_zone_are_what_its_clocks_show(self):
+        pandas, polars, pyarrow = (support.package(self, name) for name in ("pandas", "polars", "pyarrow"))
+        from pyarrow import compute, parquet
+        text = JOB.replace('csv { missing: "?" }', "csv { keep_spaces: true }")
+        columns = rows_of(200)
+        table = pyarrow.table({**columns, "time": compute.assume_timezone(pyarrow.array(columns["time"]), "Asia/Tokyo")})
+        frame = pandas.DataFrame({**columns, "age": pandas.array(columns["age"], dtype="Int64")})
+        frame["time"] = frame["time"].dt.tz_localize("Asia/Tokyo")
+        path = self.folder + "/zoned.parquet"
+        parquet.write_table(table, path)
+        whole = self.job(text)
+        whole.fit(columns, verbose=False)
+        for name, rows in (("pyarrow", table), ("a reader", table.to_reader(max_chunksize=50)), ("pandas", frame),
+                           ("polars", polars.from_arrow(table)), ("a path", path)):
+            with self.subTest(name):
+                job = self.job(text)
+                job.fit(rows, verbose=False)
+                np.testing.assert_array_equal(job.parameter("h.w_0"), whole.parameter("h.w_0"))
+        self.assertEqual(str(frame["time"].dt.tz), "Asia/Tokyo")
+        job = self.job(JOB.replace('name: "csv"', 'name: "parquet"').replace('csv { missing: "?" }', ""), overrides=['filelist="%s"' % path])
+        job.run(verbose=False)
+        np.testing.assert_array_equal(job.parameter("h.w_0"), whole.parameter("h.w_0"))
+
+    def test_a_model_of_one_format_scores_another(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import parquet
+        columns = rows_of(300)
+        support.write(self.folder + "/rows.csv", csv_of(columns))
+        parquet.write_table(pyarrow.table(columns), self.folder + "/rows.parquet")
+        text = JOB.replace('csv { missing: "?" }', "csv { keep_spaces: true }")
+        self.job(text, overrides=['filelist="%s/rows.csv"' % self.folder], output_dir="out").run(verbose=False)
+        of_csv = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/rows.csv" % self.folder)
+        refused = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/rows.parquet" % self.folder)
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("this is a Parquet file: ", refused.stderr)
+        self.assertIn("predictor --format=parquet scores it", refused.stderr)
+        of_parquet = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/rows.parquet" % self.folder, "--format=parquet")
+        self.assertEqual(of_parquet.returncode, 0, of_parquet.stderr)
+        self.assertEqual(of_parquet.stdout, of_csv.stdout)
+        wrong = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/rows.csv" % self.folder, "--format=tfrecord")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn('--format: "tfrecord" has no columns with names; those that have: ', wrong.stderr)
 
     def test_columnar_files_that_cannot_be_read_say_why(self):
         pyarrow = support.package(self, "pyarrow")
