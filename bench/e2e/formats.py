@@ -104,6 +104,7 @@ def write_files(args, folder):
         file.close()
     names = list(files)
     if args.python:
+        os.environ["MILLRACE_PYTHON"] = args.python
         subprocess.run([args.python, "-c", WRITE_PARQUET, folder + "/log.csv", folder + "/log.parquet"], check=True)
         names.append("parquet")
     return {name: os.path.getsize(folder + "/log." + name) // args.rows for name in names}
@@ -111,8 +112,6 @@ def write_files(args, folder):
 
 def millrace(args, folder, name):
     features = NUMBERS if name == "libsvm" else FEATURES
-    if args.python:
-        os.environ["MILLRACE_PYTHON"] = args.python
     return load(args.bin, folder, name, 'name: "%s" %s' % (name, features), folder + "/log." + name)
 
 

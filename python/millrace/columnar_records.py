@@ -28,7 +28,7 @@ def main(form, columns):
         sys.stdout.buffer.flush()
     except DataError as error:
         return str(error)
-    except (OSError, ValueError, NotImplementedError, pyarrow.ArrowException) as error:
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
         return "pyarrow cannot read it as a file of %s: %s; data_desc.name, or predictor's --format, says what it is" % (form, error)
     return 0
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,15 +13,14 @@
 
 namespace millrace {
 
-// Rows of columnar files as records of the texts of their cells, of little endian numbers: what the command that reads
-// such a file (python/millrace/columnar_records.py) sends to the feed of its rows. It stays within one machine and one
-// version, and is no file format.
+// Rows of columnar files travel as records of the texts of their cells. A command (python/millrace/columnar_records.py)
+// reads the file and writes them; a feed reads them. Both are of one version, on one machine: this is no file format.
+// Numbers are little endian.
 //
 //   frame:   "MRCELLS1", uint32 bytes of the records, uint32 how many
 //   record:  uint32 bytes of its cells; for each column, in the order that was asked for, a cell
-//   cell:    int32 bytes of the text, 0 for what is missing; or -1 - n for a list of n values, each uint32 bytes and
-//   the
-//            text
+//   cell:    int32 bytes of the text, 0 for what is missing, and the text; or int32 -1 - n and n values
+//   value:   uint32 bytes of the text, and the text
 extern const Framing kCellFraming;
 
 /// Appends the rows of `frame` as frames of that form, of the columns `columns`. kBadData for those that it lacks, has

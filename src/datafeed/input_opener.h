@@ -42,10 +42,10 @@ struct OpenedInput {
 ///
 /// The pipe_command gets the file as its stdin; it is run by `bash -o pipefail -c`, once a file. "cat" and nothing
 /// mean no command. Behind it stands the command of a format that has one (LineCut::command). A file "SCHEME:..." comes
-/// from the input_command of its scheme, with the name as an argument
-/// ("hdfs:" and "afs:" have one: hadoop fs -cat). What is no plain file (a named pipe, a device) is read through `cat`,
-/// so that a stop request need not wait for it. No file name is ever part of a shell text. A plain file that changes
-/// while it is read, or until it is opened again, is an error. Thread-safe; what it opens must not outlive it.
+/// from the input_command of its scheme, with the name as an argument ("hdfs:" and "afs:" have one: hadoop fs -cat).
+/// What is no plain file (a named pipe, a device) is read through `cat`, so that a stop request need not wait for it.
+/// No file name is ever part of a shell text. A plain file that changes while it is read, or until it is opened again,
+/// is an error. Thread-safe; what it opens must not outlive it.
 class InputOpener {
  public:
   /// kInvalidConfig when a setting makes no sense; otherwise CheckFiles' errors. Starts the guard that kills commands
