@@ -32,7 +32,7 @@ struct LabelRangeCount {
 class LabelRangeMonitor {
  public:
   /// Of a program of Paddle's: it trains on any label, as it does there.
-  LabelRangeMonitor() = default;
+  LabelRangeMonitor() : LabelRangeMonitor(std::vector<std::string>{}) {}
   /// Of a model, whose losses read the slots `labels`: one outside its range is kBadData.
   explicit LabelRangeMonitor(std::vector<std::string> labels) : refused_(std::move(labels)) {}
 

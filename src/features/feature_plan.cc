@@ -160,7 +160,7 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
   if (!problems.empty()) return InvalidConfig(problems);
   if (desc.has_rows()) {
     const RowTimes& rows = desc.rows();
-    Times& times = plan->times_.emplace();
+    Times times;
     const auto known = std::find(plan->columns_.begin(), plan->columns_.end(), rows.column());
     times.column = static_cast<int>(known - plan->columns_.begin());
     if (known == plan->columns_.end()) plan->columns_.push_back(rows.column());
@@ -168,6 +168,7 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
     times.how.utc_offset_minutes = rows.utc_offset_minutes();
     if (rows.has_from()) times.from = rows.from();
     if (rows.has_until()) times.until = rows.until();
+    plan->times_ = times;
   }
   MR_TRY(CheckDefaults(*plan));
   return std::shared_ptr<const FeaturePlan>(std::move(plan));
