@@ -41,7 +41,8 @@ struct ConfigRequest {
   bool may_lack_files = false;
   /// Demands a model or a program; not for what only reads data.
   bool needs_model = true;
-  /// What is to be written has a folder, by output.dir or otherwise; without one, asking for a checkpoint is a mistake.
+  /// What is to be written has a folder, by output.dir or otherwise; without one, asking for a checkpoint is a mistake,
+  /// and early stopping, which keeps the best model there, gets a warning.
   bool has_output_folder = true;
   /// Ends the looks at those files, of which there may be many: kCancelled.
   std::stop_token stop = {};

@@ -712,6 +712,12 @@ void CheckOutputFolder(const TrainerDesc& desc, const FieldPositions& positions,
   writes(desc.output().tensorboard(), "output.tensorboard");
   writes(desc.output().trace(), "output.trace");
   writes(desc.output().save_inference_model(), "output.save_inference_model");
+  if (desc.eval().has_early_stopping()) {
+    diagnostics->Warning(positions.Find("eval.early_stopping"),
+                         "early_stopping ends the training, but the best model is kept in the output folder alone, and "
+                         "there is none: at the end the model is that of the last evaluation; give --output_dir=DIR or "
+                         "output { dir: \"...\" }");
+  }
 }
 
 void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model,

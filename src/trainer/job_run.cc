@@ -193,10 +193,11 @@ Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const s
 
 Status CheckBestCanBeKept(const TrainerDesc& desc) {
   const bool watches = desc.eval().has_early_stopping() || !desc.checkpoint().keep_best().empty();
-  if (!watches || !desc.program().has_save_dir()) return Status::Ok();
-  return InvalidConfig(
-      "program.save_dir is to hold the best model, which is kept as a checkpoint until the end: give --output_dir, or "
-      "leave out eval.early_stopping and checkpoint.keep_best");
+  const bool exports = desc.output().export__size() > 0;
+  if (!watches || (!desc.program().has_save_dir() && !exports)) return Status::Ok();
+  return InvalidConfig(std::string(exports ? "output.export" : "program.save_dir") +
+                       " is to hold the best model, which is kept as a checkpoint until the end: give --output_dir, or "
+                       "leave out eval.early_stopping and checkpoint.keep_best");
 }
 
 /// Tells the user what the checkpointer has to say since the last call.

@@ -626,6 +626,18 @@ TEST(TrainerTest, WhatNeedsAnOutputFolderIsNotLeftOutInSilence) {
   EXPECT_EQ(Process("trainer", {"--trainer_desc=" + job, "--print_ops=fused"}).Wait(), 0);
 }
 
+TEST(TrainerTest, AnExportOfTheBestModelNeedsTheFolderThatKeepsIt) {
+  const SmallJob small(100, 1);
+  const std::string job =
+      small.DeepJob("eval { filelist: \"" + small.folder() + "/part-0\" early_stopping { metric: \"loss\" } }");
+  Process trainer("trainer", {"--trainer_desc=" + job, "--set=output.export+={ format: PADDLE dir: \"" +
+                                                           small.folder() + "/paddle\" vocabulary: 100000 }"});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("output.export is to hold the best model, which is kept as a checkpoint until the end: "
+                        "give --output_dir, or leave out eval.early_stopping and checkpoint.keep_best"));
+}
+
 TEST(TrainerTest, MistakesThatOnlyTheCompilerSeesHaveTheirPlaces) {
   const SmallJob small(100, 1);
   const std::string job = small.DeepJob("");

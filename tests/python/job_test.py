@@ -127,6 +127,14 @@ class JobTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.ConfigError, 'best or last, not "newest"'):
             job("infer=true").run(resume="auto", model="newest")
 
+    def test_early_stopping_without_a_folder_says_that_the_last_model_is_left(self):
+        watch = 'eval={ filelist: "%s" early_stopping { metric: "loss" patience: 2 } }' % self.path("part-0")
+        with self.assertWarnsRegex(millrace.MillraceWarning, "the best model is kept in the output folder alone, and there is none"):
+            millrace.Job.from_text(self.text, overrides=[watch])
+        with self.assertNoLogs("millrace"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            millrace.Job.from_text(self.text, overrides=[watch], output_dir=self.path("out"))
+
     def test_every_mistake_is_in_one_exception(self):
         text = self.text.replace('units: [8, 6] act: RELU', 'units: [8, 0] act: RELU').replace('"hw" units', '"hv" units')
         with self.assertRaises(millrace.ConfigError) as caught:
