@@ -3,12 +3,13 @@
 import glob
 import importlib
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from . import _millrace
-from .errors import ConfigError, DataError, NotFoundError
+from .errors import ConfigError, DataError, MillraceWarning, NotFoundError
 
 _TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, a dict of arrays or lists by column, Parquet "
           "files (.parquet), or an iterable of these")
@@ -43,9 +44,32 @@ def _is_table(data):
         data, "column_names")
 
 
+def warn_of_float_words(data, what, words):
+    """Warns of columns of whole numbers that came as floats and whose texts are words, which hash {} and vocabulary {} look up."""
+    if _is_pandas(data):
+        given = [(column, data.iloc[:, at]) for at, (column, kind) in enumerate(zip(data.columns, data.dtypes))
+                 if column in words and getattr(kind, "kind", "") == "f"]
+    elif isinstance(data, Mapping):
+        given = [(column, data[column]) for column in words if column in data]
+    else:
+        return
+    for column, values in given:
+        if not (isinstance(values, np.ndarray) or _is_series(values)) or getattr(values.dtype, "kind", "") != "f":
+            continue
+        values = values.to_numpy(dtype="f8", na_value=np.nan) if _is_series(values) else values
+        values = values[np.isfinite(values)]
+        if values.size and (values == np.floor(values)).all():
+            warnings.warn('%s: column "%s" holds whole numbers as floats: its words are "%s", not "%d". pandas makes floats of whole '
+                          'numbers where some are missing; astype("Int64") keeps them' % (what, column, values[0], values[0]),
+                          MillraceWarning, stacklevel=3)
+
+
 def frame_of(data, name, what, wanted=()):
     """The _millrace.Frame of `data`, which messages call `name`; `what` begins those about what it is. Of columns that are not
     `wanted` (none: all are) values are not looked at, as far as that costs something."""
+    if _is_series(data):
+        raise ConfigError("%s: %s, not a Series: labels and weights are columns of the frame, by the names that the job gives them" % (
+            what, _TAKEN))
     data = local_times(data)
     if hasattr(data, "__arrow_c_stream__"):
         try:
@@ -169,7 +193,7 @@ def _of_values(values, missing, what):
         return _of_sparse(values, what)
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
         values = _of_dlpack(values, what)
-    if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") or hasattr(values, "__array__")):
+    if isinstance(values, (str, bytes, Mapping, np.generic)) or not (hasattr(values, "__len__") or hasattr(values, "__array__")):
         raise ConfigError("%s: an array or a list, one value a row, not %r" % (what, values))
     if isinstance(values, (list, tuple)):
         array = _plain_array(values)

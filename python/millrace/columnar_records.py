@@ -7,30 +7,47 @@ import sys
 _ROWS = 8192
 
 
-def main(form, columns):
-    """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes the
-    texts of its columns to standard output. What to exit with: 0, or what is wrong."""
+# As in src/core/subprocess.h: what is wrong stands on standard error.
+_BAD_DATA = 65
+_INVALID_CONFIG = 78
+
+
+def main(form, what, columns):
+    """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes to
+    standard output the texts of its columns ("cells"), or the names of all ("names"). What to exit with."""
     from . import _millrace
     from ._frames import local_times
     from .errors import DataError
     try:
         pyarrow, ipc, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
     except ImportError as error:
-        return ("files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow, or let MILLRACE_PYTHON name a Python "
-                "that has it and millrace" % (form, sys.executable, error))
+        return _fail(_INVALID_CONFIG, "files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow, or let "
+                     "MILLRACE_PYTHON name a Python that has it and millrace" % (form, sys.executable, error))
     source = sys.stdin.buffer
     if not source.seekable():
         source = io.BytesIO(source.read())
     try:
-        for part in _parts(source, form, columns, pyarrow, ipc, parquet):
+        parts = _parts(source, form, columns, pyarrow, ipc, parquet)
+        if what == "names":
+            sys.stdout.buffer.write(b"".join(name.encode() + b"\0" for name in next(parts).schema.names))
+            return 0
+        for part in parts:
             frame = _millrace.Frame.of_stream(local_times(part).__arrow_c_stream__(), "the file")
             sys.stdout.buffer.write(frame.cell_records(columns))
         sys.stdout.buffer.flush()
     except DataError as error:
-        return str(error)
+        return _fail(_BAD_DATA, error)
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        return "pyarrow cannot read it as a file of %s: %s; data_desc.name, or predictor's --format, says what it is" % (form, error)
+        return _fail(_BAD_DATA, "pyarrow cannot read it as a file of %s: %s; data_desc.name, or predictor's --format, says what it is"
+                     % (form, error))
     return 0
+
+
+def _fail(code, error):
+    print(error, file=sys.stderr)
+    return code
 
 
 def _parts(source, form, columns, pyarrow, ipc, parquet):

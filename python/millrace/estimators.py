@@ -186,10 +186,13 @@ class _Estimator:
         """[rows, labels]."""
         self._check_fitted()
         columns = _columns.table_of(X, "predict: X")
-        if len(columns) != self.n_features_in_:
-            raise ValueError("X has %d features, but %s is expecting %d features as input" % (
-                len(columns), type(self).__name__, self.n_features_in_))
         names = getattr(self, "feature_names_in_", None)
+        if len(columns) != self.n_features_in_:
+            lacking, more = ([], []) if names is None or not _columns.has_names(X) else (
+                [name for name in names if name not in columns], [name for name in columns if name not in names])
+            raise ValueError("X has %d features, but %s is expecting %d features as input%s%s" % (
+                len(columns), type(self).__name__, self.n_features_in_,
+                "; it lacks " + ", ".join(map(repr, lacking)) if lacking else "", "; fit had no " + ", ".join(map(repr, more)) if more else ""))
         if names is not None and not _columns.has_names(X):
             columns = dict(zip(names, columns.values()))
         if "_predictor" not in vars(self):

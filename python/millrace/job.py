@@ -85,9 +85,12 @@ class Job:
         """
         wanted = self._job.columns()
         functions = _functions(callbacks)
+        words = self._job.word_columns()
+        sets = [(name, rows, "Job.fit: eval_data" + ("[%s]" % quoted(name) if name else "")) for name, rows in _frames.sets_of(eval_data)]
+        for _, rows, what in [("", data, "Job.fit: data"), *sets]:
+            _frames.warn_of_float_words(rows, what, words)
         frame = _frames.frame_of(data, "data", "Job.fit: data", wanted)
-        evaluated = [(name, _frames.frame_of(rows, "eval_data" + ("." + name if name else ""), "Job.fit: eval_data" + (
-            "[%s]" % quoted(name) if name else ""), wanted)) for name, rows in _frames.sets_of(eval_data)]
+        evaluated = [(name, _frames.frame_of(rows, "eval_data" + ("." + name if name else ""), what, wanted)) for name, rows, what in sets]
         sys.stdout.flush()
         return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
 

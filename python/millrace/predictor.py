@@ -54,6 +54,7 @@ class Predictor:
         #: Names of the columns of scores: of the losses, or the one variable.
         self.predictions = self._predictor.predictions()
         self._by_name = {slot.name: slot for slot in self.slots}
+        self._words = self._predictor.word_columns()
 
     def __reduce__(self):
         """For pickle, and so for processes of a pool: the folder's path, from which the model is loaded again. One that has
@@ -98,6 +99,7 @@ class Predictor:
         """
         if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
             without = [slot.name for slot in self.slots if not slot.is_needed]
+            _frames.warn_of_float_words(columns, "predict", self._words)
             frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
             return self._finite(self._told(self._predictor.score_frame(frame, without)))
         if not isinstance(columns, Mapping):

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "data_feed.pb.h"
 #include "datafeed/csv_column_feed.h"
@@ -13,46 +14,66 @@
 namespace millrace {
 namespace {
 
-/// The first line of a file, without its end; of what is longer than a header is, nothing.
-Result<std::string> FirstLineOf(const DataFeedDesc& desc, const std::string& file, const std::stop_token& stop) {
+/// A file's bytes up to `end`, without it, or all; of what is longer than names are, nothing.
+Result<std::string> BytesBefore(std::optional<char> end, const DataFeedDesc& desc, const LineCut& cut,
+                                const std::string& file, const std::stop_token& stop) {
   constexpr size_t kLongest = size_t{1} << 24;
-  MR_ASSIGN(const std::unique_ptr<InputOpener> opener, InputOpener::Create(desc, {file}, stop));
+  MR_ASSIGN(const std::unique_ptr<InputOpener> opener, InputOpener::Create(desc, {file}, stop, cut));
   MR_ASSIGN(const OpenedInput input, opener->Open(file));
-  std::string line;
-  std::array<char, 4096> bytes;
-  while (line.size() < kLongest) {
-    MR_ASSIGN(const size_t count, input.source->Read(bytes, stop));
-    line.append(bytes.data(), count);
-    const size_t end = line.find('\n');
-    if (end != std::string::npos) line.resize(end);
-    if (end != std::string::npos || count == 0) return line;
+  std::string bytes;
+  std::array<char, 4096> some;
+  while (bytes.size() < kLongest) {
+    MR_ASSIGN(const size_t count, input.source->Read(some, stop));
+    bytes.append(some.data(), count);
+    const size_t found = end.has_value() ? bytes.find(*end) : std::string::npos;
+    if (found != std::string::npos) bytes.resize(found);
+    if (found != std::string::npos || count == 0) return bytes;
   }
   return std::string();
 }
 
+/// The names of a file's columns; none where it has no names.
+Result<std::vector<std::string>> NamesOf(const DataFeedFactory& feeds, const DataFeedDesc& desc,
+                                         const std::string& file, const std::stop_token& stop) {
+  std::vector<std::string> names;
+  const FeedKind* const kind = feeds.Find(desc.name());
+  if (kind == nullptr || desc.feature_size() == 0 || !PipeCommandOf(desc).empty()) return names;
+  if (kind->names_command != nullptr) {
+    const LineCut cut{.command = kind->names_command()};
+    MR_ASSIGN(const std::string bytes, BytesBefore(std::nullopt, desc, cut, file, stop));
+    for (size_t begin = 0; begin < bytes.size();) {
+      const size_t end = std::min(bytes.find('\0', begin), bytes.size());
+      names.push_back(bytes.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return names;
+  }
+  if (desc.name() != "csv" || desc.csv().names_size() > 0) return names;
+  MR_ASSIGN(const std::string line, BytesBefore('\n', desc, {}, file, stop));
+  return CsvHeaderNames(CsvHeaderOf(desc)(line), desc);
+}
+
 }  // namespace
 
-Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, const DataFeedDesc& desc,
-                                                const std::string& file, const std::stop_token& stop) {
+Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, const DataFeedFactory& feeds,
+                                                const DataFeedDesc& desc, const std::string& file,
+                                                const std::stop_token& stop) {
   std::vector<AbsentSlot> absent;
   std::error_code none;
-  const bool has_header = desc.name() == "csv" && desc.feature_size() > 0 && desc.csv().names_size() == 0;
-  if (!has_header || !PipeCommandOf(desc).empty() || !std::filesystem::is_regular_file(file, none)) return absent;
-  const Result<std::string> line = FirstLineOf(desc, file, stop);
-  if (line.status().code() == StatusCode::kCancelled) return line.status();
-  if (!line.ok()) return absent;
-  const Result<std::vector<std::string>> names = CsvHeaderNames(CsvHeaderOf(desc)(*line), desc);
-  if (!names.ok()) return absent;
-  const std::vector<std::string>& feeds = predictor.feeds();
+  if (!std::filesystem::is_regular_file(file, none)) return absent;
+  const Result<std::vector<std::string>> names = NamesOf(feeds, desc, file, stop);
+  if (names.status().code() == StatusCode::kCancelled) return names.status();
+  if (!names.ok() || names->empty()) return absent;
+  const std::vector<std::string>& fed = predictor.feeds();
   // Of a file that lacks what scores depend on, or is cut by another delimiter, the reading of its rows says what is
   // wrong.
-  const Result<std::shared_ptr<const FeaturePlan>> needed = FeaturePlan::Create(desc, feeds);
+  const Result<std::shared_ptr<const FeaturePlan>> needed = FeaturePlan::Create(desc, fed);
   if (!needed.ok()) return absent;
   for (const std::string& column : (*needed)->columns()) {
     if (std::find(names->begin(), names->end(), column) == names->end()) return absent;
   }
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
-    if (!slot.is_used() || std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end()) continue;
+    if (!slot.is_used() || std::find(fed.begin(), fed.end(), slot.name()) != fed.end()) continue;
     const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(desc, std::array{slot.name()});
     if (!plan.ok()) continue;
     for (const std::string& column : (*plan)->columns()) {

@@ -39,6 +39,9 @@ std::string ListModel(const InferenceModel& model) {
     std::string line = (task.name().empty() ? "" : task.name() + ": ") + task.prediction() + ", label " + task.label();
     if (task.has_sample_weight()) line += ", sample_weight " + task.sample_weight();
     if (task.has_mask()) line += ", mask " + task.mask();
+    for (int i = 0; i < task.class_weight_size(); ++i) {
+      line += (i == 0 ? ", class_weight " : " ") + Shown(static_cast<double>(task.class_weight(i)));
+    }
     text += Line("predicts", line);
   }
   for (const ModelCalibration& calibration : model.calibration()) {

@@ -89,9 +89,9 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
 }
 
 /// Leaves out slots that no score depends on and whose columns the file lacks, and says so.
-Status LeaveOutAbsent(const Predictor& predictor, const std::string& file, const std::stop_token& stop,
-                      DataFeedDesc* desc) {
-  MR_ASSIGN(const std::vector<AbsentSlot> absent, FindAbsentSlots(predictor, *desc, file, stop));
+Status LeaveOutAbsent(const Predictor& predictor, const DataFeedFactory& feeds, const std::string& file,
+                      const std::stop_token& stop, DataFeedDesc* desc) {
+  MR_ASSIGN(const std::vector<AbsentSlot> absent, FindAbsentSlots(predictor, feeds, *desc, file, stop));
   std::string columns;
   std::set<std::string> unmeasured;
   for (const AbsentSlot& slot : absent) {
@@ -249,8 +249,7 @@ bool IsAbout(const std::string& failure, const std::string& slot, const DataFeed
 
 /// Adds to a line's failure how lines without a slot are read, when the slot is one that no score depends on.
 Status ExplainMissingSlot(Status failure, const Predictor& predictor, const DataFeedDesc& desc) {
-  // kIo: of a command that reads columns.
-  if (failure.code() != StatusCode::kBadData && failure.code() != StatusCode::kIo) return failure;
+  if (failure.code() != StatusCode::kBadData) return failure;
   const auto& feeds = predictor.feeds();
   std::string names;
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
@@ -418,7 +417,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   if (!request.format.empty()) MR_TRY(ReadAs(request.format, environment.feeds, &desc));
   MR_TRY(RemoveSlots(predictor, request.without, &desc));
   const std::string file = request.input == "-" ? "/dev/stdin" : request.input;
-  MR_TRY(LeaveOutAbsent(predictor, file, stop, &desc));
+  MR_TRY(LeaveOutAbsent(predictor, environment.feeds, file, stop, &desc));
   QueueDatasetOptions options;
   options.reads_ahead = ReadsAhead(file, desc.batch_size());
   options.stop = stop;

@@ -31,7 +31,9 @@ float ValueAt(const SlotBatch& batch, SlotId slot, size_t row) {
 }  // namespace
 
 ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, const MetricRegistry& registry)
-    : task_(task.name()), label_(OneValueSlot(schema, task.label())) {
+    : task_(task.name()),
+      label_(OneValueSlot(schema, task.label())),
+      class_weight_(task.class_weight().begin(), task.class_weight().end()) {
   if (!task.sample_weight().empty()) weight_ = OneValueSlot(schema, task.sample_weight());
   if (!task.mask().empty()) mask_ = OneValueSlot(schema, task.mask());
   const bool lacks_weights = (!task.sample_weight().empty() && weight_ < 0) || (!task.mask().empty() && mask_ < 0);
@@ -49,6 +51,19 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, cons
   }
 }
 
+std::optional<float> ScoreMetrics::WeightOf(const SlotBatch& batch, size_t row, float label) const {
+  float weight = weight_ >= 0 ? ValueAt(batch, weight_, row) : 1;
+  if (!class_weight_.empty()) {
+    const auto last = static_cast<float>(class_weight_.size() - 1);
+    if (!(label >= 0 && label <= last)) return std::nullopt;
+    // Of a share between those of two classes, as the operator example_weights has it.
+    const auto below = static_cast<size_t>(label);
+    const float share = label - static_cast<float>(below);
+    weight *= share == 0 ? class_weight_[below] : class_weight_[below] * (1 - share) + class_weight_[below + 1] * share;
+  }
+  return weight > 0 && IsFinite(weight) ? std::optional<float>(weight) : std::nullopt;
+}
+
 void ScoreMetrics::Add(std::span<const float> scores, size_t column, size_t columns, const SlotBatch& batch) {
   if (label_ < 0) return;
   scores_.clear();
@@ -56,13 +71,14 @@ void ScoreMetrics::Add(std::span<const float> scores, size_t column, size_t colu
   weights_.clear();
   for (size_t row = 0; row < scores.size() / columns; ++row) {
     if (mask_ >= 0 && ValueAt(batch, mask_, row) != 1) continue;
-    if (weight_ >= 0) {
-      const float weight = ValueAt(batch, weight_, row);
-      if (!(weight > 0) || !IsFinite(weight)) continue;
-      weights_.push_back(weight);
+    const float label = ValueAt(batch, label_, row);
+    if (weight_ >= 0 || !class_weight_.empty()) {
+      const std::optional<float> weight = WeightOf(batch, row, label);
+      if (!weight.has_value()) continue;
+      weights_.push_back(*weight);
     }
     scores_.push_back(scores[row * columns + column]);
-    labels_.push_back(ValueAt(batch, label_, row));
+    labels_.push_back(label);
   }
   rows_ += static_cast<int64_t>(scores_.size());
   are_finite_ = are_finite_ && std::all_of(scores_.begin(), scores_.end(), IsFinite) &&

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ class ScoreMetrics {
   /// row, nothing is measured.
   ScoreMetrics(const SlotSchema& schema, const ModelTask& task, const MetricRegistry& registry);
 
-  /// Adds column `column` of so many. Rows that do not count, and those whose weight is no weight, are left out.
+  /// Adds column `column` of so many. Rows that do not count, and those whose weight is no weight, or whose label has
+  /// none, are left out.
   void Add(std::span<const float> scores, size_t column, size_t columns, const SlotBatch& batch);
   /// A line, of a task with a name behind that: "auc 0.79  logloss 0.41  calibration 1.01 of 1000 rows" for
   /// probabilities and shares, "mae" and "rmse" for other values; all nan when a score or a label is NaN or infinite.
@@ -26,6 +28,9 @@ class ScoreMetrics {
   std::string Text() const;
 
  private:
+  /// How much a row counts; nothing where that is no weight above 0.
+  std::optional<float> WeightOf(const SlotBatch& batch, size_t row, float label) const;
+
   struct Measure {
     std::string name;
     std::unique_ptr<Metric> metric;
@@ -37,6 +42,7 @@ class ScoreMetrics {
   SlotId label_;
   SlotId weight_ = -1;
   SlotId mask_ = -1;
+  std::vector<float> class_weight_;  ///< empty: labels count alike
   std::vector<Measure> measures_;
   std::vector<float> scores_;
   std::vector<float> labels_;

@@ -22,8 +22,9 @@ constexpr int kValuesShown = 8;
 constexpr int kRowsTried = 1000;
 constexpr std::chrono::milliseconds kReadOnFor{500};
 
-/// Batches of at most `rows` rows, from the start of the input.
-Result<std::unique_ptr<Dataset>> OpenSample(const CompiledJob& job, int rows, const std::stop_token& stop) {
+/// Batches of at most `rows` rows, from the start of `files`.
+Result<std::unique_ptr<Dataset>> OpenSample(const CompiledJob& job, std::vector<std::string> files, int rows,
+                                            const std::stop_token& stop) {
   DataFeedDesc desc = job.desc().data_desc();
   ForgetOwnFeed(&desc);
   desc.set_batch_size(std::min(desc.batch_size(), rows));
@@ -36,7 +37,6 @@ Result<std::unique_ptr<Dataset>> OpenSample(const CompiledJob& job, int rows, co
   const bool in_memory = class_name == "InMemoryDataset" && desc.input_type() == 0;
   DatasetSettings settings;
   settings.output_dir = job.output_dir();
-  std::vector<std::string> files = job.FilesOfPass(0);
   // What is loaded whole before its first batch is a sample only when it is one file.
   if (class_name == "InMemoryDataset" && !in_memory) files.resize(1);
   MR_ASSIGN(std::unique_ptr<Dataset> dataset,
@@ -79,7 +79,7 @@ Result<BatchPtr> FirstBatch(const CompiledJob& job, std::unique_ptr<Dataset>* da
   std::fprintf(
       stderr, "%d rows did not come within %g seconds: reading from the start again, for the first one alone\n",
       std::min(job.desc().data_desc().batch_size(), kRowsShown), std::chrono::duration<double>(patience).count());
-  MR_ASSIGN(*dataset, OpenSample(job, 1, stop));
+  MR_ASSIGN(*dataset, OpenSample(job, job.FilesOfPass(0), 1, stop));
   return (*dataset)->source(0).Next(stop);
 }
 
@@ -108,6 +108,19 @@ Status ReadOn(const CompiledJob& job, Dataset& dataset, BatchRunner& runner, con
     if (*next == nullptr) break;
     MR_TRY(TryBatch(job, runner, **next, stop));
     rows += (*next)->rows();
+  }
+  return Status::Ok();
+}
+
+/// The start of each evaluation set, so that what would end the training at its first evaluation shows before it.
+Status TryEvaluationSets(const CompiledJob& job, Frame& frame, const std::stop_token& stop) {
+  for (const EvalSet& set : job.config().eval_sets) {
+    const bool is_of_training = set.number >= 0 && job.desc().eval().set(set.number).filelist_size() == 0;
+    if (set.files.empty() || is_of_training) continue;
+    MR_ASSIGN(const std::unique_ptr<Dataset> dataset, OpenSample(job, set.files, kRowsShown, stop));
+    BatchRunner runner(frame, nullptr, nullptr, {&dataset->files(), job.lines_are_piped()});
+    MR_TRY(ReadOn(job, *dataset, runner, stop));
+    MR_TRY(dataset->EndPass().status());
   }
   return Status::Ok();
 }
@@ -178,7 +191,7 @@ int64_t FlopsPerExample(const ProgramDesc& program) {
 Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milliseconds patience) {
   const CompiledJob& job = session.job();
   if (job.feeds_itself()) return ValidateReaderProgram(session, stop);
-  MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, kRowsShown, stop));
+  MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, job.FilesOfPass(0), kRowsShown, stop));
   MR_ASSIGN(BatchPtr batch, FirstBatch(job, &dataset, stop, patience));
   if (batch == nullptr) {
     MR_ASSIGN(const PassStats read, dataset->EndPass());
@@ -192,6 +205,7 @@ Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milli
   MR_TRY(ReadOn(job, *dataset, runner, stop));
   MR_ASSIGN(const PassStats read, dataset->EndPass());
   if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
+  MR_TRY(TryEvaluationSets(job, *frame, stop));
   PrintParameters(session);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an example\n", job.train().ops().size(),
               static_cast<long long>(FlopsPerExample(job.model().main)));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "batch/slot_schema.h"
@@ -15,6 +16,10 @@ struct RowOrigin {
   uint32_t file = 0;
   uint64_t line = 0;
 };
+
+/// Lines [first, last] of a file of the list, as messages name them: "part-3:17", "part-3:17-20"; of a frame in memory,
+/// "frame:data", whose rows count from 0: "data: row 16", "data: rows 16-19".
+std::string DescribeLines(std::string_view file, uint64_t first, uint64_t last);
 
 /// A run of consecutive positions (ConsumedRanges) that a batch holds: lines [begin, end) of file `source`, both from
 /// 0, or rows [begin, end) of an in-memory dataset's order with source 0. A checkpoint records trained spans.

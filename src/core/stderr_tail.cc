@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -27,10 +28,25 @@ void StderrTail::Finish() {
   if (!line_.empty()) EndLine();
 }
 
-void StderrTail::EndLine() {
-  const std::string echo = label_ + ": " + line_ + "\n";
+void StderrTail::PassOn() {
+  if (!std::exchange(holds_, false)) return;
+  for (const std::string& line : last_) Echo(line);
+}
+
+std::string StderrTail::Text() const {
+  std::string text;
+  for (const std::string& line : last_) text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+void StderrTail::Echo(const std::string& line) const {
+  const std::string echo = label_ + ": " + line + "\n";
   // One write, so that lines of several commands do not mix. A closed stderr of ours is no reason to stop.
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, echo.data(), echo.size());
+}
+
+void StderrTail::EndLine() {
+  if (!holds_) Echo(line_);
   if (last_.size() == kKeptLines) last_.pop_front();
   last_.push_back(std::move(line_));
   line_.clear();

@@ -218,15 +218,15 @@ Status ExitFailure(const siginfo_t& info) {
 
 class Subprocess final : public ByteSource {
  public:
-  Subprocess(pid_t pid, std::string label, std::chrono::milliseconds timeout, ChildGuard& guard, FileDescriptor out,
-             FileDescriptor err)
+  Subprocess(pid_t pid, const SubprocessOptions& options, ChildGuard& guard, FileDescriptor out, FileDescriptor err)
       : pid_(pid),
         pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
-        timeout_(timeout),
+        timeout_(options.silence_timeout),
+        explains_failure_(options.explains_failure),
         guard_(&guard),
         out_(std::move(out)),
         err_(std::move(err)),
-        tail_(std::move(label)) {
+        tail_(options.label, options.explains_failure) {
     SetNonBlocking(out_);
     SetNonBlocking(err_);
   }
@@ -329,6 +329,7 @@ class Subprocess final : public ByteSource {
     std::snprintf(seconds, sizeof(seconds), "%g", std::chrono::duration<double>(timeout_).count());
     ReadStderr(kPipeBytes);
     tail_.Finish();
+    tail_.PassOn();
     (void)Reap();  // the silence is what counts, whatever the input said
     failure_ = Unavailable(std::string("command wrote nothing for ") + seconds + " seconds and was killed" +
                            tail_.ForMessage());
@@ -374,10 +375,22 @@ class Subprocess final : public ByteSource {
     const Status input_failure = Reap();
     if (!input_failure.ok()) {
       failure_ = input_failure;
-    } else if (Status exit = ExitFailure(info); !exit.ok()) {
-      failure_ = Status(exit.code(), exit.message() + tail_.ForMessage());
+    } else {
+      failure_ = OwnFailure(info);
+      if (failure_.ok()) tail_.PassOn();
+      if (Status exit = ExitFailure(info); failure_.ok() && !exit.ok()) {
+        failure_ = Status(exit.code(), exit.message() + tail_.ForMessage());
+      }
     }
     return failure_;
+  }
+
+  /// The failure that a program of ours tells; ok: none, or another one.
+  Status OwnFailure(const siginfo_t& info) const {
+    const std::string text = tail_.Text();
+    if (!explains_failure_ || info.si_code != CLD_EXITED || text.empty()) return Status::Ok();
+    if (info.si_status == kExitBadData) return BadData(text);
+    return info.si_status == kExitInvalidConfig ? InvalidConfig(text) : Status::Ok();
   }
 
   /// Ends whatever is left of the command's group. Returns what ended its input, if that was a failure.
@@ -393,6 +406,7 @@ class Subprocess final : public ByteSource {
   pid_t pid_;  ///< -1 once it was reaped
   FileDescriptor pidfd_;
   std::chrono::milliseconds timeout_;
+  bool explains_failure_;
   ChildGuard* guard_;
   FileDescriptor out_;
   FileDescriptor err_;
@@ -434,8 +448,7 @@ Result<std::unique_ptr<ByteSource>> StartSubprocess(SubprocessOptions options, C
   }
   MR_ASSIGN(const pid_t pid, SpawnGroup(options.argv, guard.mark(), in.read.get(), out.write.get(), err.write.get()));
   guard.Announce(pid);
-  auto process = std::make_unique<Subprocess>(pid, std::move(options.label), options.silence_timeout, guard,
-                                              std::move(out.read), std::move(err.read));
+  auto process = std::make_unique<Subprocess>(pid, options, guard, std::move(out.read), std::move(err.read));
   if (options.input != nullptr) process->StartWriter(std::move(options.input), std::move(in.write));
   return std::unique_ptr<ByteSource>(std::move(process));
 }

@@ -62,7 +62,14 @@ struct SubprocessOptions {
   std::unique_ptr<ByteSource> input;
   /// The command is killed when it writes nothing for so long while somebody waits for it; 0: never.
   std::chrono::milliseconds silence_timeout{0};
+  /// A program of ours, which may end with kExitBadData or kExitInvalidConfig: what it wrote to its stderr is then the
+  /// failure, and goes nowhere else.
+  bool explains_failure = false;
 };
+
+/// What such a program ends with (EX_DATAERR and EX_CONFIG of sysexits.h): Status codes of these names.
+constexpr int kExitBadData = 65;
+constexpr int kExitInvalidConfig = 78;
 
 /// The argv that runs a shell command: bash --norc -o pipefail -c COMMAND, with `arguments` as $1, $2, ...
 std::vector<std::string> ShellArgv(const std::string& command, const std::vector<std::string>& arguments = {});

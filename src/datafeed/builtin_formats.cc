@@ -89,6 +89,7 @@ FeedKind CellFeedKind(std::string_view format) {
        .cut = CutBy(kCellFraming),
        .format = {{.no_trailing_values = "has columns with names; those that no feature takes are left out anyway"}}});
   feed.command_of = [format](std::span<const std::string> columns) { return CellCommand(format, columns); };
+  feed.names_command = [format] { return CellNamesCommand(format); };
   return feed;
 }
 

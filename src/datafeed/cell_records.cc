@@ -148,10 +148,12 @@ constexpr const char* kStart =
     "  from millrace import _millrace\n"
     "  from millrace.columnar_records import main\n"
     "except ImportError as error:\n"
-    "  sys.exit('files of %s are read by the Python package millrace, which %s lacks (%s): install it there, with "
+    "  print('files of %s are read by the Python package millrace, which %s lacks (%s): install it there, with "
     "pyarrow, or '\n"
-    "           'let MILLRACE_PYTHON name a Python that has both' % (sys.argv[1], sys.executable, error))\n"
-    "sys.exit(main(sys.argv[1], sys.argv[2:]))\n";
+    "        'let MILLRACE_PYTHON name a Python that has both' % (sys.argv[1], sys.executable, error), "
+    "file=sys.stderr)\n"
+    "  sys.exit(78)\n"  // kExitInvalidConfig
+    "sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))\n";
 
 std::string& PythonOfProcess() {
   static auto* const program = new std::string;
@@ -216,9 +218,13 @@ Result<std::unique_ptr<DataFeed>> CellFeed::Create(const SlotSchema& schema, con
 }
 
 std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns) {
-  std::vector<std::string> argv = {PythonOfPackage(), "-c", kStart, std::string(format)};
+  std::vector<std::string> argv = {PythonOfPackage(), "-c", kStart, std::string(format), "cells"};
   argv.insert(argv.end(), columns.begin(), columns.end());
   return argv;
+}
+
+std::vector<std::string> CellNamesCommand(std::string_view format) {
+  return {PythonOfPackage(), "-c", kStart, std::string(format), "names"};
 }
 
 void SetPythonOfCells(std::string program) { PythonOfProcess() = std::move(program); }

@@ -35,8 +35,10 @@ struct CellFeed {
 
 /// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. It is
 /// run by the Python of SetPythonOfCells, or else that of MILLRACE_PYTHON, or the one beside this program, as in an
-/// environment of Python, or that of PATH.
+/// environment of Python, or that of PATH. It explains its failures (SubprocessOptions).
 std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns);
+/// The like, which writes the names of the file's columns, each behind a NUL.
+std::vector<std::string> CellNamesCommand(std::string_view format);
 /// Names the interpreter that this process is in: it has the package. Empty: none. Before there are other threads.
 void SetPythonOfCells(std::string program);
 

@@ -141,8 +141,8 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
                          "\" opens its files itself, so that no command can stand before it; leave it away");
   }
   opener->pipe_command_ = pipe;
-  if (!pipe.empty()) opener->commands_.push_back(ShellArgv(opener->pipe_command_));
-  if (!cut.command.empty()) opener->commands_.push_back(cut.command);
+  if (!pipe.empty()) opener->commands_.push_back({ShellArgv(opener->pipe_command_), false});
+  if (!cut.command.empty()) opener->commands_.push_back({cut.command, true});
   for (const InputCommand& input : desc.input_commands()) {
     if (input.scheme().empty() || SchemeOf(input.scheme() + ":") != input.scheme()) {
       return InvalidConfig("data_desc.input_commands: \"" + input.scheme() +
@@ -284,7 +284,8 @@ Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
       // The first command reads the file itself, and may seek in it.
       SubprocessOptions options;
       MR_ASSIGN(options.stdin_file, OpenForReading(file));
-      MR_ASSIGN(input.source, Start(commands_[0], file, std::move(options)));
+      options.explains_failure = commands_[0].is_of_format;
+      MR_ASSIGN(input.source, Start(commands_[0].argv, file, std::move(options)));
       input.stage = InputStage::kPipe;
       started = 1;
     } else {
@@ -299,15 +300,16 @@ Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
   return input;
 }
 
-Status InputOpener::PipeThrough(std::vector<std::string> argv, const std::string& file, OpenedInput* input) const {
+Status InputOpener::PipeThrough(const PipeCommand& command, const std::string& file, OpenedInput* input) const {
   SubprocessOptions options;
+  options.explains_failure = command.is_of_format;
   options.input = std::move(input->source);
   if (input->stage == InputStage::kDecompress) {
     auto unpacking = std::make_shared<std::atomic<int64_t>>(0);
     options.input = std::make_unique<TimedSource>(std::move(options.input), unpacking);
     input->unpacking = std::move(unpacking);
   }
-  MR_ASSIGN(input->source, Start(std::move(argv), file, std::move(options)));
+  MR_ASSIGN(input->source, Start(command.argv, file, std::move(options)));
   input->stage = InputStage::kPipe;
   return Status::Ok();
 }

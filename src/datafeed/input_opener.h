@@ -69,6 +69,11 @@ class InputOpener {
     std::string scheme;
     std::string command;
   };
+  /// That a file goes through.
+  struct PipeCommand {
+    std::vector<std::string> argv;
+    bool is_of_format;  ///< LineCut::command: its failures are ours to tell
+  };
   InputOpener() = default;
   /// The command for a file's scheme; null when the file is a local one.
   const SchemeCommand* CommandFor(std::string_view file) const;
@@ -79,14 +84,14 @@ class InputOpener {
   Result<bool> CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
   Result<OpenedInput> OpenUnwatched(const std::string& file) const;
   /// Puts a command behind what is read.
-  Status PipeThrough(std::vector<std::string> argv, const std::string& file, OpenedInput* input) const;
+  Status PipeThrough(const PipeCommand& command, const std::string& file, OpenedInput* input) const;
   Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
                                             SubprocessOptions options) const;
 
-  std::string opened_by_;                           ///< empty: files are opened here
-  bool in_memory_ = false;                          ///< they are no files
-  std::string pipe_command_;                        ///< empty: none
-  std::vector<std::vector<std::string>> commands_;  ///< what a file goes through: that one, and that of the format
+  std::string opened_by_;              ///< empty: files are opened here
+  bool in_memory_ = false;             ///< they are no files
+  std::string pipe_command_;           ///< empty: none
+  std::vector<PipeCommand> commands_;  ///< pipe_command_, and that of the format
   std::vector<SchemeCommand> schemes_;
   std::chrono::milliseconds timeout_{0};
   LineLimit line_limit_;

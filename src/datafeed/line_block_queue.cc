@@ -30,7 +30,7 @@ bool NamesFile(std::string_view text, std::string_view file) {
 }
 
 /// Puts "FILE: " before and the number of rows behind the first line of a source's failure.
-Status DescribeFailure(const Status& failure, const std::string& file, const BlockReader& reader,
+Status DescribeFailure(const Status& failure, const std::string& file, const BlockReader& reader, bool has_own_command,
                        bool command_got_it_unpacked) {
   const std::string& message = failure.message();
   const size_t line_end = std::min(message.find('\n'), message.size());
@@ -38,7 +38,9 @@ Status DescribeFailure(const Status& failure, const std::string& file, const Blo
   // What is said of a command names no file, though one may be called "command".
   if (text.starts_with("command ") || !NamesFile(text, file)) text = file + ": " + text;
   if (reader.names_its_line()) return {failure.code(), std::move(text)};
-  text += " after " + std::to_string(reader.lines()) + " rows";
+  // The command of a format says what is wrong with the whole file, until rows have come.
+  const bool is_of_file = has_own_command && failure.code() != StatusCode::kIo && reader.lines() == 0;
+  if (!is_of_file) text += " after " + std::to_string(reader.lines()) + " rows";
   if (reader.ends_in_a_line()) text += std::string("; last ") + reader.unit() + " incomplete";
   text += message.substr(line_end);
   if (command_got_it_unpacked && failure.code() == StatusCode::kIo) {
@@ -93,8 +95,8 @@ struct LineBlockQueue::Lane {
   int64_t unpacking_counted = 0;
   LineBlockQueueStats stats;
 
-  Status Describe(const Status& failure, const std::string& name) const {
-    return DescribeFailure(failure, name, *reader, unpacking != nullptr);
+  Status Describe(const Status& failure, const std::string& name, const LineCut& cut) const {
+    return DescribeFailure(failure, name, *reader, !cut.command.empty(), unpacking != nullptr);
   }
   /// Counts time that a thread waited for bytes. What unpacking before the command took is counted as that, and taken
   /// off the wait for the command.
@@ -244,12 +246,12 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
     if (!failure.ok() && may_retry) {
       ++lane.tries;
       ++lane.stats.retries;
-      LOG(WARNING) << lane.Describe(failure, (*files_)[lane.file]).message() << "\n  trying again (" << lane.tries
+      LOG(WARNING) << lane.Describe(failure, (*files_)[lane.file], cut_).message() << "\n  trying again (" << lane.tries
                    << " of " << options_.retries << ")";
       MR_TRY(OpenFileOf(lane));
       continue;
     }
-    if (!got.ok()) return lane.Describe(failure, (*files_)[lane.file]);
+    if (!got.ok()) return lane.Describe(failure, (*files_)[lane.file], cut_);
     if (*got) {
       if (cut_.header != nullptr && block.first_line == 1) {
         std::string_view text = block.text();

@@ -46,9 +46,9 @@ std::string LinesOf(const RunContext& context) {
     }
     const uint32_t file = origins[begin].file;
     const bool is_named = context.file_names != nullptr && file < context.file_names->size();
-    text += (begin == 0 ? "" : ", ") + (is_named ? (*context.file_names)[file] : "file " + std::to_string(file)) + ":" +
-            std::to_string(origins[begin].line);
-    if (end - begin > 1) text += "-" + std::to_string(origins[end - 1].line);
+    text += (begin == 0 ? "" : ", ") +
+            DescribeLines(is_named ? (*context.file_names)[file] : "file " + std::to_string(file), origins[begin].line,
+                          origins[end - 1].line);
     begin = end;
   }
   return text + (context.lines_are_piped ? " (lines of pipe_command's output)" : "");

@@ -12,6 +12,14 @@
 namespace millrace {
 namespace {
 
+/// "7" of "7.0", as pandas writes the whole numbers of a column in which some are missing; other texts as they are.
+std::string_view WithoutZeroFraction(std::string_view text) {
+  const size_t point = text.find('.');
+  const bool is_whole = point != std::string_view::npos && point + 1 < text.size() &&
+                        text.find_first_not_of('0', point + 1) == std::string_view::npos;
+  return is_whole ? text.substr(0, point) : text;
+}
+
 using Kind = FeaturePlan::Kind;
 
 /// A row with more combinations of a cross is a mistake of the job's, or damage.
@@ -251,7 +259,7 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
     return true;
   }
   uint64_t id = 0;
-  switch (ParseInteger(text, &id)) {
+  switch (ParseInteger(WithoutZeroFraction(text), &id)) {
     case IntegerText::kOk: PutId(feature, id, values); return true;
     case IntegerText::kNegative: return Fail(FeatureError::Kind::kNegative, text, "an id without a minus");
     case IntegerText::kOverflow:

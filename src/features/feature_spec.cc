@@ -296,6 +296,18 @@ std::vector<FeatureSpec> ReadFeatures(const DataFeedDesc& desc, std::vector<Feat
   return features;
 }
 
+std::vector<std::string> WordColumns(const DataFeedDesc& desc) {
+  std::vector<FeatureMistake> ignored;
+  std::set<std::string> columns;
+  for (const FeatureSpec& feature : ReadFeatures(desc, &ignored)) {
+    const FeatureDesc& how = *feature.desc;
+    const bool is_number = how.has_id() || how.has_bucketize() || how.has_date_part();
+    if (is_number || !(how.has_hash() || how.has_vocabulary() || how.has_cross())) continue;
+    columns.insert(feature.columns.begin(), feature.columns.end());
+  }
+  return {columns.begin(), columns.end()};
+}
+
 MultiSlotDesc SlotsOfFeatures(const std::vector<FeatureSpec>& features) {
   MultiSlotDesc slots;
   for (const FeatureSpec& feature : features) {

@@ -34,6 +34,9 @@ struct FeatureSpec {
 /// `desc`, and is whole where there was no mistake. Allocates; once a job.
 std::vector<FeatureSpec> ReadFeatures(const DataFeedDesc& desc, std::vector<FeatureMistake>* mistakes);
 
+/// Columns whose texts are words: what hashes, vocabularies and crosses look up, for which "7.0" is not "7". Sorted.
+std::vector<std::string> WordColumns(const DataFeedDesc& desc);
+
 /// The slots that the features are, in their order.
 MultiSlotDesc SlotsOfFeatures(const std::vector<FeatureSpec>& features);
 

@@ -212,7 +212,8 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
 
   compiled.loss = loss.loss;
   for (const LoweredTask& task : loss.tasks) {
-    compiled.tasks.push_back({task.name, task.predictions[0], task.label, task.by.sample_weight, task.by.mask});
+    compiled.tasks.push_back(
+        {task.name, task.predictions[0], task.label, task.by.sample_weight, task.by.mask, task.by.class_weight});
   }
   compiled.prediction = compiled.tasks[0].prediction;
   compiled.label = compiled.tasks[0].label;

@@ -36,11 +36,12 @@ struct ServerTable {
 
 /// One of a model's losses, as those see it who measure and serve.
 struct CompiledTask {
-  std::string name;           ///< empty: the only one, and it has none
-  std::string prediction;     ///< variable
-  std::string label;          ///< slot
-  std::string sample_weight;  ///< slot; empty: none
-  std::string mask;           ///< slot; empty: none
+  std::string name;                 ///< empty: the only one, and it has none
+  std::string prediction;           ///< variable
+  std::string label;                ///< slot
+  std::string sample_weight;        ///< slot; empty: none
+  std::string mask;                 ///< slot; empty: none
+  std::vector<float> class_weight;  ///< of labels 0, 1, ...; empty: none
 };
 
 /// A model lowered to programs, and the names by which the rest of the trainer finds what it needs in them.

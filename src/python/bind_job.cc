@@ -119,6 +119,8 @@ class PyJob {
     return columns;
   }
 
+  std::vector<std::string> WordColumnsOfJob() const { return WordColumns(job().desc().data_desc()); }
+
   /// A tensor as an array, a table as (keys, weights).
   py::object Parameter(const std::string& name) {
     const Running running(this, "Job.parameter");
@@ -335,6 +337,7 @@ void BindJob(py::module_& module) {
            py::arg("callbacks"))
       .def("save_model", &PyJob::SaveModel, py::arg("folder"))
       .def("columns", &PyJob::Columns)
+      .def("word_columns", &PyJob::WordColumnsOfJob)
       .def("parameter", &PyJob::Parameter, py::arg("name"))
       .def("ops", &PyJob::Ops)
       .def_property_readonly("warnings", &PyJob::warnings)

@@ -16,6 +16,7 @@
 #include "datafeed/data_feed.h"
 #include "datafeed/drop_zeros.h"
 #include "datafeed/frame_feed.h"
+#include "features/feature_spec.h"
 #include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/errors.h"
@@ -190,6 +191,8 @@ class PyPredictor {
     const SlotSchema schema = ValueOrThrow(SlotSchema::Create(desc));
     return ValueOrThrow(plans_->Setup(schema, desc)).plan->columns();
   }
+
+  std::vector<std::string> WordColumnsOfModel() const { return WordColumns(predictor_->data_desc()); }
 
   bool has_features() const { return predictor_->data_desc().feature_size() > 0; }
 
@@ -478,6 +481,7 @@ void BindPredictor(py::module_& module) {
       .def("scorers_made", &PyPredictor::scorers_made)
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))
       .def("columns", &PyPredictor::Columns, py::arg("without"))
+      .def("word_columns", &PyPredictor::WordColumnsOfModel)
       .def("has_features", &PyPredictor::has_features)
       .def("score_frame", &PyPredictor::ScoreFrame, py::arg("frame"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));

@@ -15,8 +15,9 @@ std::string RunContext::DescribeRow(int row) const {
     const RowOrigin& origin = batch->origins()[static_cast<size_t>(row)];
     if (origin.line > 0) {
       const bool named = file_names != nullptr && origin.file < file_names->size();
-      return (named ? (*file_names)[origin.file] : "file " + std::to_string(origin.file)) + ":" +
-             std::to_string(origin.line) + (lines_are_piped ? " (a line of pipe_command's output)" : "");
+      const std::string file = named ? (*file_names)[origin.file] : "file " + std::to_string(origin.file);
+      return DescribeLines(file, origin.line, origin.line) +
+             (lines_are_piped ? " (a line of pipe_command's output)" : "");
     }
   }
   return "row " + std::to_string(row) + " of the batch";

@@ -153,6 +153,8 @@ Result<std::shared_ptr<const CompiledModel>> CalibratedModel(const CompiledModel
                {{"slope", fit.slope}, {"intercept", fit.intercept}, {"points", fit.points}, {"values", fit.values}}),
         OpRole::kForward));
     task.prediction = out;
+    // What it now says is how often labels are 1, which weights of classes do not change.
+    task.class_weight.clear();
   }
   made->prediction = made->tasks[0].prediction;
   return std::shared_ptr<const CompiledModel>(std::move(made));

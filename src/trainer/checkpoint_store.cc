@@ -105,6 +105,16 @@ Status PointBestAt(const std::string& folder, const std::string& step_folder) {
 
 }  // namespace
 
+Status NoCheckpoint(const std::string& folder) {
+  std::error_code none;
+  const bool is_model = std::filesystem::exists(folder + "/MODEL", none);
+  return InvalidConfig(
+      "--resume: \"" + folder + "\" is " +
+      (is_model ? "a saved model, and no checkpoint: it has not what the optimizer keeps"
+                : "no checkpoint: it has no MANIFEST") +
+      ". Those of a run are OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
+}
+
 Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int keep, int threads) {
   MR_TRY(MakeFolder(folder));
   MR_ASSIGN(const std::vector<std::string> names, NamesIn(folder));

@@ -41,6 +41,9 @@ struct CheckpointContent {
   bool is_between = false;
 };
 
+/// What is said of a folder without a MANIFEST, which --resume names.
+Status NoCheckpoint(const std::string& folder);
+
 /// The folder of a job's checkpoints: `step-000000001200/` for each, and the link `best`.
 ///
 /// A checkpoint is written beside, synced, then renamed: after a crash there is a whole one or none. docs/formats/

@@ -30,7 +30,9 @@ Result<std::optional<FeatureStates>> StatesOfCheckpoint(const FeaturePreparation
   if (how.resume == "auto") {
     manifest = CheckpointStore::Open(how.output_dir + "/checkpoints", 1).NewestManifest();
   } else {
-    MR_ASSIGN(manifest, ReadManifest(how.resume + "/MANIFEST"));
+    Result<CheckpointManifest> read = ReadManifest(how.resume + "/MANIFEST");
+    if (read.status().code() == StatusCode::kNotFound) return NoCheckpoint(how.resume);
+    MR_ASSIGN(manifest, std::move(read));
   }
   if (!manifest.has_value()) return std::optional<FeatureStates>();
   TrainerDesc job;

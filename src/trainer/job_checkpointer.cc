@@ -265,9 +265,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
                          "\"");
   }
   if (!MayBeThere(resume + "/MANIFEST")) {
-    return InvalidConfig("--resume: \"" + resume +
-                         "\" is no checkpoint: it has no MANIFEST. Those of a run are "
-                         "OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
+    return NoCheckpoint(resume);
   }
   MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, job_->workers(), work));
   if (!job_->desc().infer() && store_.HasLaterThan(found.manifest.step())) {
@@ -328,6 +326,12 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   notes_.insert(notes_.end(), rates.begin(), rates.end());
   NoteOrderOfReaders(state);
   TakeChanges(manifest, &state);
+  const auto folder = std::filesystem::path(found->folder).parent_path();
+  if (std::error_code none; state.has_best && !std::filesystem::equivalent(folder, store_.folder(), none)) {
+    ForgetBest(
+        "the best model of the earlier run stays in its folder: the best one of this run is looked for from here on",
+        &state);
+  }
   return std::optional<RunState>(std::move(state));
 }
 
@@ -468,10 +472,14 @@ void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* 
   if (!before.has_value() || (!state->has_best && state->evaluations_since_best == 0)) return;
   const bool is_other = WatchedMetric(*before) != WatchedMetric(job_->desc());
   if (!is_other && WatchedRows(*before) == WatchedRows(job_->desc())) return;
+  ForgetBest("evaluations are not what they were: the best one is looked for from here on", state);
+}
+
+void JobCheckpointer::ForgetBest(const char* why, RunState* state) {
   state->has_best = false;
   state->best_metric = 0;
   state->evaluations_since_best = 0;
-  notes_.emplace_back("evaluations are not what they were: the best one is looked for from here on");
+  notes_.emplace_back(why);
 }
 
 Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {

@@ -85,6 +85,7 @@ class JobCheckpointer final : public Checkpointer {
   void NoteOrderOfReaders(const RunState& state);
   /// What the job has otherwise than the run that wrote the checkpoint, and what follows of it for the best evaluation.
   void TakeChanges(const CheckpointManifest& manifest, RunState* state);
+  void ForgetBest(const char* why, RunState* state);
   Status CheckInput(const CheckpointManifest& manifest);
   /// Whether the files of the epoch in hand hold what they held. `why` ends a refusal.
   Status CheckFiles(const CheckpointManifest& manifest, const std::string& why);

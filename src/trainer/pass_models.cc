@@ -93,7 +93,9 @@ Status SaveJobModel(const JobSession& session, const RunState& state, TableConte
   source.data_desc = &job.desc().data_desc();
   source.prediction = model->prediction;
   source.label = model->label;
-  const auto has_weights = [](const CompiledTask& task) { return !task.sample_weight.empty() || !task.mask.empty(); };
+  const auto has_weights = [](const CompiledTask& task) {
+    return !task.sample_weight.empty() || !task.mask.empty() || !task.class_weight.empty();
+  };
   if (model->tasks.size() > 1 || std::any_of(model->tasks.begin(), model->tasks.end(), has_weights)) {
     for (const CompiledTask& task : model->tasks) {
       ModelTask& saved = source.tasks.emplace_back();
@@ -102,6 +104,7 @@ Status SaveJobModel(const JobSession& session, const RunState& state, TableConte
       saved.set_label(task.label);
       if (!task.sample_weight.empty()) saved.set_sample_weight(task.sample_weight);
       if (!task.mask.empty()) saved.set_mask(task.mask);
+      saved.mutable_class_weight()->Assign(task.class_weight.begin(), task.class_weight.end());
     }
   }
   source.pooled = PooledOf(job.desc().model());

@@ -495,7 +495,8 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
     text += "\n" + NoAucLine(summary.eval.metrics, summary.eval.non_finite_rows, " of the evaluation");
     for (const EvalReport& other : summary.eval.others) {
-      text += "  evaluation  " + ValuesLine(other.metrics) + "  of " + other.set + "\n" +
+      text += "  evaluation  " + ValuesLine(other.metrics) + "  of " +
+              (other.set.empty() ? "eval.filelist" : other.set) + "\n" +
               NoAucLine(other.metrics, other.non_finite_rows, " of that set");
     }
   }

@@ -82,6 +82,24 @@ TEST_F(SubprocessTest, TheLastLinesOfStderrAreInTheFailure) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "part-0: one\npart-0: two\npart-0: three\n");
 }
 
+TEST_F(SubprocessTest, AProgramOfOursExplainsItsFailure) {
+  const auto run = [this](const std::string& command) {
+    SubprocessOptions options;
+    options.explains_failure = true;
+    testing::internal::CaptureStderr();
+    const Status status = Run(command, std::move(options)).status();
+    return status.ToString() + "|" + testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(run("echo no column >&2; echo and no row >&2; exit 65"), "bad data: no column\nand no row|");
+  EXPECT_EQ(run("echo no pyarrow >&2; exit 78"), "invalid configuration: no pyarrow|");
+  // Whatever else it says is passed on behind its end.
+  EXPECT_EQ(run("echo hint >&2"), "ok|part-0: hint\n");
+  EXPECT_EQ(run("echo trace >&2; exit 1"),
+            "input/output error: command exited with status 1\n  the command's last lines on stderr:\n    trace|"
+            "part-0: trace\n");
+  EXPECT_EQ(run("exit 65"), "input/output error: command exited with status 65|");
+}
+
 TEST_F(SubprocessTest, ACommandThatIsNotThereIsNamed) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(FailureOf("no_such_command_here"),

@@ -100,6 +100,25 @@ TEST(FeaturesJob, ALabelThatIsNotDenseIsToldWhatItsFeatureLacks) {
               HasSubstr("its feature takes 2 columns: name one by from"));
 }
 
+TEST(FeaturesJob, ValidateReadsTheEvaluationSetToo) {
+  const CsvJob csv(40);
+  const std::string rows = ReadFile(csv.File(1)).value();
+  const std::string header = rows.substr(0, rows.find('\n'));
+  ASSERT_THAT(header, HasSubstr("click"));
+  const auto validate = [&](const std::string& eval_header) {
+    EXPECT_TRUE(WriteFileAtomically(csv.File(1), eval_header + rows.substr(header.size())).ok());
+    Process trainer("trainer", {"--trainer_desc=" + csv.Job("epochs: 1"), "--validate_only",
+                                "--set=filelist=[\"" + csv.File(0) + "\"]"});
+    const int code = trainer.Wait();
+    return std::to_string(code) + trainer.errors();
+  };
+  EXPECT_EQ(validate(header).substr(0, 1), "0");
+  std::string renamed = header;
+  renamed.replace(renamed.find("click"), 5, "klick");
+  EXPECT_THAT(validate(renamed), testing::AllOf(testing::StartsWith("3"), HasSubstr(csv.File(1) + ":1: "),
+                                                HasSubstr("no column \"click\"; did you mean \"klick\"?")));
+}
+
 TEST(FeaturesJob, ARunThatGoesOnHasTheStatisticsOfItsBeginning) {
   const CsvJob csv(400);
   const std::string out = csv.folder() + "/out";

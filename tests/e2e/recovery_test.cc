@@ -611,6 +611,10 @@ TEST(TrainerTest, AResumeThatIsNeitherAutoNorAFolderIsTold) {
   Process folder("trainer", TrainerFlags(small.DeepJob(""), small.folder() + "/out", small.folder()));
   EXPECT_EQ(folder.Wait(), 2);
   EXPECT_THAT(folder.errors(), HasSubstr("\"" + small.folder() + "\" is no checkpoint: it has no MANIFEST"));
+  std::ofstream(small.folder() + "/MODEL") << "of a model's folder";
+  Process model("trainer", TrainerFlags(small.DeepJob(""), small.folder() + "/out", small.folder()));
+  EXPECT_EQ(model.Wait(), 2);
+  EXPECT_THAT(model.errors(), HasSubstr("\"" + small.folder() + "\" is a saved model, and no checkpoint"));
 }
 
 TEST(TrainerTest, WhatNeedsAnOutputFolderIsNotLeftOutInSilence) {

@@ -123,6 +123,7 @@ TEST(SeveralTasksJob, ScoresOfAnOnlyLossAreMeasuredByItsWeights) {
   const size_t fetches = job.find("fetch_config");
   job.erase(fetches, job.find('\n', fetches) - fetches);
   job.replace(job.find("loss: 'even' "), 13, "");
+  job.insert(job.find("sample_weight: 'weight'"), "class_weight: [1, 3] ");
   const std::string files = "filelist: '" + two.small().files()[0] + "'";
   std::ofstream(file) << job << "thread_num: 1 update_mode: SERIAL epochs: 2 eval { " << files << " }\n";
   const std::string out = two.folder() + "/out";
@@ -143,7 +144,8 @@ TEST(SeveralTasksJob, ScoresOfAnOnlyLossAreMeasuredByItsWeights) {
   EXPECT_NEAR(std::stod(predictor.errors().substr(printed + 8)), measured, 1e-6);
   Process inspect("inspect", {"model", "--model_dir=" + out + "/model"});
   EXPECT_EQ(inspect.Wait(), 0) << inspect.errors();
-  EXPECT_THAT(inspect.output(), HasSubstr("even_share, label even, sample_weight weight, mask known"));
+  EXPECT_THAT(inspect.output(),
+              HasSubstr("even_share, label even, sample_weight weight, mask known, class_weight 1 3"));
 }
 
 TEST(SeveralTasksJob, AFileThatLacksOneLabelHasTheMetricsOfTheOther) {

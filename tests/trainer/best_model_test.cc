@@ -94,6 +94,18 @@ TEST_F(BestModelLostTest, IsSaidAndTheLastIsKept) {
   EXPECT_NE(Model("out"), ModelAfterTenBatches(path));
 }
 
+TEST_F(BestModelLostTest, OfARunThatGoesOnInAnotherFolderItsOwnBestIsKept) {
+  const std::string path = JobOf("early_stopping { metric: \"logloss\" patience: 3 } }");
+  ASSERT_TRUE(Run(path, "out", {}).ok());
+  testing::internal::CaptureStderr();
+  const Result<RunSummary> other = Run(path, "other", {}, small_.folder() + "/out/checkpoints/best");
+  const std::string errors = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(other.ok()) << other.status().ToString();
+  EXPECT_THAT(errors, HasSubstr("the best model of the earlier run stays in its folder"));
+  EXPECT_TRUE(other->is_best_model);
+  EXPECT_EQ(other->eval.step, 20);
+}
+
 TEST_F(BestModelLostTest, WithoutAWatchTheLastIsSaved) {
   const std::string path = JobOf("}");
   const Result<RunSummary> summary = Run(path, "out", {});
