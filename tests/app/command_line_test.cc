@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "app/help_text.h"
+#include "core/file.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job, a TrainerDesc in text format");
 DEFINE_int32(thread_num, 4, "worker threads");
@@ -149,7 +150,8 @@ TEST_F(CommandLineTest, VersionNamesWhatWasCompiledIn) {
 }
 
 TEST_F(CommandLineTest, ReadsFlagFilesWithPlaces) {
-  const std::string path = testing::TempDir() + "/flags.txt";
+  const TempDir folder = TempDir::Create("command_line").value();
+  const std::string path = folder.path() + "/flags.txt";
   std::ofstream(path) << "# a comment\n\n--thread_num=7\n--set=a=1\n--set=b=2\n";
   const CommandLine line = Parse({"--flagfile=" + path, "--set=c=3"});
   ASSERT_FALSE(line.exit_code) << err_;
