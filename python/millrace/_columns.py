@@ -23,7 +23,7 @@ def table_of(X, what):
         return X
     if has_names(X):
         return {name: X[name] for name in _frames.columns_of(X)}
-    if hasattr(X, "iloc"):
+    if hasattr(X, "iloc") and len(X.shape) == 2:
         return {"x%d" % at: X.iloc[:, at] for at in range(X.shape[1])}
     array = np.asarray(X)
     if array.dtype.kind == "c":
@@ -57,7 +57,7 @@ def with_columns(X, columns, more):
 
 def has_names(X):
     """Whether its columns have names, all of them texts."""
-    if not (isinstance(X, dict) or hasattr(X, "columns") or hasattr(X, "column_names") or _frames.is_frame(X)):
+    if _frames.is_series(X) or not (isinstance(X, dict) or hasattr(X, "columns") or hasattr(X, "column_names") or _frames.is_frame(X)):
         return False
     return all(isinstance(name, str) for name in _frames.columns_of(X))
 

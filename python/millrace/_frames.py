@@ -44,30 +44,37 @@ def _is_table(data):
         data, "column_names")
 
 
-def warn_of_float_words(data, what, words):
+def warn_of_float_words(data, what, words, stacklevel=3):
     """Warns of columns of whole numbers that came as floats and whose texts are words, which hash {} and vocabulary {} look up."""
+    if isinstance(data, (list, tuple)):
+        for part in data:
+            warn_of_float_words(part, what, words, stacklevel + 1)
+        return
     if _is_pandas(data):
         given = [(column, data.iloc[:, at]) for at, (column, kind) in enumerate(zip(data.columns, data.dtypes))
                  if column in words and getattr(kind, "kind", "") == "f"]
     elif isinstance(data, Mapping):
         given = [(column, data[column]) for column in words if column in data]
+    elif _is_structured(data):
+        given = [(column, data[column]) for column in words if column in data.dtype.names]
     else:
         return
     for column, values in given:
-        if not (isinstance(values, np.ndarray) or _is_series(values)) or getattr(values.dtype, "kind", "") != "f":
+        if not (isinstance(values, np.ndarray) or is_series(values)) or getattr(values.dtype, "kind", "") != "f":
             continue
-        values = values.to_numpy(dtype="f8", na_value=np.nan) if _is_series(values) else values
-        values = values[np.isfinite(values)]
+        values = values.to_numpy(dtype="f8", na_value=np.nan) if is_series(values) else values
+        values = values.compressed() if np.ma.isMaskedArray(values) else values
+        values = values[np.abs(values) < 2**53]  # neither NaN nor infinite, nor more than a float tells apart
         if values.size and (values == np.floor(values)).all():
             warnings.warn('%s: column "%s" holds whole numbers as floats: its words are "%s", not "%d". pandas makes floats of whole '
                           'numbers where some are missing; astype("Int64") keeps them' % (what, column, values[0], values[0]),
-                          MillraceWarning, stacklevel=3)
+                          MillraceWarning, stacklevel=stacklevel)
 
 
 def frame_of(data, name, what, wanted=()):
     """The _millrace.Frame of `data`, which messages call `name`; `what` begins those about what it is. Of columns that are not
     `wanted` (none: all are) values are not looked at, as far as that costs something."""
-    if _is_series(data):
+    if is_series(data):
         raise ConfigError("%s: %s, not a Series: labels and weights are columns of the frame, by the names that the job gives them" % (
             what, _TAKEN))
     data = local_times(data)
@@ -86,7 +93,7 @@ def frame_of(data, name, what, wanted=()):
     if _is_structured(data):
         return _of_columns([(column, (data[column], None)) for column in data.dtype.names], name, what, wanted)
     if isinstance(data, Mapping):
-        return _of_columns([(column, _of_series(values) if _is_series(values) else (values, None))
+        return _of_columns([(column, _of_series(values) if is_series(values) else (values, None))
                             for column, values in data.items()], name, what, wanted)
     if isinstance(data, (str, os.PathLike)):
         return _of_parquet(os.fspath(data), name, what, wanted)
@@ -160,7 +167,7 @@ def _is_pandas(data):
     return hasattr(data, "iloc") and hasattr(data, "dtypes") and hasattr(data, "columns")
 
 
-def _is_series(data):
+def is_series(data):
     return hasattr(data, "iloc") and hasattr(data, "dtype") and hasattr(data, "isna")
 
 

@@ -188,11 +188,14 @@ class _Estimator:
         columns = _columns.table_of(X, "predict: X")
         names = getattr(self, "feature_names_in_", None)
         if len(columns) != self.n_features_in_:
-            lacking, more = ([], []) if names is None or not _columns.has_names(X) else (
-                [name for name in names if name not in columns], [name for name in columns if name not in names])
-            raise ValueError("X has %d features, but %s is expecting %d features as input%s%s" % (
-                len(columns), type(self).__name__, self.n_features_in_,
-                "; it lacks " + ", ".join(map(repr, lacking)) if lacking else "", "; fit had no " + ", ".join(map(repr, more)) if more else ""))
+            text = "X has %d features, but %s is expecting %d features as input" % (
+                len(columns), type(self).__name__, self.n_features_in_)
+            if names is not None and _columns.has_names(X):
+                for what, these, others in (("it lacks", names, columns), ("fit had no", columns, names)):
+                    odd = [repr(name) for name in these if name not in others]
+                    if odd:
+                        text += "; %s %s%s" % (what, ", ".join(odd[:5]), " and %d more" % (len(odd) - 5) if len(odd) > 5 else "")
+            raise ValueError(text)
         if names is not None and not _columns.has_names(X):
             columns = dict(zip(names, columns.values()))
         if "_predictor" not in vars(self):

@@ -253,8 +253,9 @@ Status ExplainMissingSlot(Status failure, const Predictor& predictor, const Data
   const auto& feeds = predictor.feeds();
   std::string names;
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
-    const bool is_fed = std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end();
-    if (!is_fed && IsAbout(failure.message(), slot.name(), desc)) names += (names.empty() ? "" : ",") + slot.name();
+    if (!IsAbout(failure.message(), slot.name(), desc)) continue;
+    if (std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end()) return failure;
+    names += (names.empty() ? "" : ",") + slot.name();
   }
   if (names.empty()) return failure;
   return {failure.code(),

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "batch/class_weight.h"
 #include "core/lower_case.h"
 
 namespace millrace {
@@ -53,14 +54,8 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, cons
 
 std::optional<float> ScoreMetrics::WeightOf(const SlotBatch& batch, size_t row, float label) const {
   float weight = weight_ >= 0 ? ValueAt(batch, weight_, row) : 1;
-  if (!class_weight_.empty()) {
-    const auto last = static_cast<float>(class_weight_.size() - 1);
-    if (!(label >= 0 && label <= last)) return std::nullopt;
-    // Of a share between those of two classes, as the operator example_weights has it.
-    const auto below = static_cast<size_t>(label);
-    const float share = label - static_cast<float>(below);
-    weight *= share == 0 ? class_weight_[below] : class_weight_[below] * (1 - share) + class_weight_[below + 1] * share;
-  }
+  // A label without a weight counts as it is: what it does to the metrics is to be seen.
+  if (!class_weight_.empty()) weight *= ClassWeight(class_weight_, label).value_or(1);
   return weight > 0 && IsFinite(weight) ? std::optional<float>(weight) : std::nullopt;
 }
 

@@ -19,8 +19,7 @@ class ScoreMetrics {
   /// row, nothing is measured.
   ScoreMetrics(const SlotSchema& schema, const ModelTask& task, const MetricRegistry& registry);
 
-  /// Adds column `column` of so many. Rows that do not count, and those whose weight is no weight, or whose label has
-  /// none, are left out.
+  /// Adds column `column` of so many. Rows that do not count, and those whose weight is no weight, are left out.
   void Add(std::span<const float> scores, size_t column, size_t columns, const SlotBatch& batch);
   /// A line, of a task with a name behind that: "auc 0.79  logloss 0.41  calibration 1.01 of 1000 rows" for
   /// probabilities and shares, "mae" and "rmse" for other values; all nan when a score or a label is NaN or infinite.

@@ -68,8 +68,10 @@ class Deadline {
   DelayedStop timer_;
 };
 
-/// Of `*dataset`, or, when its batches do not come, of one with batches of a row that takes its place.
-Result<BatchPtr> FirstBatch(const CompiledJob& job, std::unique_ptr<Dataset>* dataset, const std::stop_token& stop,
+/// Of `*dataset`, or, when its batches do not come, of one with batches of a row that takes its place. Both are of
+/// `files`.
+Result<BatchPtr> FirstBatch(const CompiledJob& job, const std::vector<std::string>& files,
+                            std::unique_ptr<Dataset>* dataset, const std::stop_token& stop,
                             std::chrono::milliseconds patience) {
   {
     const Deadline deadline(stop, patience);
@@ -79,7 +81,7 @@ Result<BatchPtr> FirstBatch(const CompiledJob& job, std::unique_ptr<Dataset>* da
   std::fprintf(
       stderr, "%d rows did not come within %g seconds: reading from the start again, for the first one alone\n",
       std::min(job.desc().data_desc().batch_size(), kRowsShown), std::chrono::duration<double>(patience).count());
-  MR_ASSIGN(*dataset, OpenSample(job, job.FilesOfPass(0), 1, stop));
+  MR_ASSIGN(*dataset, OpenSample(job, files, 1, stop));
   return (*dataset)->source(0).Next(stop);
 }
 
@@ -93,33 +95,45 @@ Result<std::unique_ptr<Frame>> MakeForward(JobSession& session, const std::stop_
   return Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(0, true));
 }
 
-Status TryBatch(const CompiledJob& job, BatchRunner& runner, const SlotBatch& batch, const std::stop_token& stop) {
+using Exports = std::vector<ModelExport>;
+
+/// Runs a batch, and looks whether `exports` could hold its ids: those of what is trained.
+Status TryBatch(const Exports& exports, BatchRunner& runner, const SlotBatch& batch, const std::stop_token& stop) {
   MR_TRY(runner.Run(batch, 0, stop));
-  return CheckVocabularies(job.exports(), batch, runner.context());
+  return CheckVocabularies(exports, batch, runner.context());
 }
 
 /// Reads on behind the first batch, as far as a moment reaches: a command that fails behind its output, lines that do
 /// not parse, labels and ids that the program does not take, and ids that an export could not hold, show here.
-Status ReadOn(const CompiledJob& job, Dataset& dataset, BatchRunner& runner, const std::stop_token& stop) {
+Status ReadOn(const Exports& exports, Dataset& dataset, BatchRunner& runner, const std::stop_token& stop) {
   const Deadline enough(stop, kReadOnFor);
   for (int rows = 0; rows < kRowsTried;) {
     Result<BatchPtr> next = runner.Take(dataset.source(0), enough.token());
     if (!next.ok()) return enough.Ended(next.status()) ? Status::Ok() : std::move(next).status();
     if (*next == nullptr) break;
-    MR_TRY(TryBatch(job, runner, **next, stop));
+    MR_TRY(TryBatch(exports, runner, **next, stop));
     rows += (*next)->rows();
   }
   return Status::Ok();
 }
 
 /// The start of each evaluation set, so that what would end the training at its first evaluation shows before it.
-Status TryEvaluationSets(const CompiledJob& job, Frame& frame, const std::stop_token& stop) {
+Status TryEvaluationSets(const CompiledJob& job, Frame& frame, const std::stop_token& stop,
+                         std::chrono::milliseconds patience) {
+  if (job.desc().infer()) return Status::Ok();
   for (const EvalSet& set : job.config().eval_sets) {
     const bool is_of_training = set.number >= 0 && job.desc().eval().set(set.number).filelist_size() == 0;
     if (set.files.empty() || is_of_training) continue;
-    MR_ASSIGN(const std::unique_ptr<Dataset> dataset, OpenSample(job, set.files, kRowsShown, stop));
+    MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, set.files, kRowsShown, stop));
+    MR_ASSIGN(BatchPtr batch, FirstBatch(job, set.files, &dataset, stop, patience));
+    if (batch == nullptr) {
+      MR_ASSIGN(const PassStats read, dataset->EndPass());
+      return NothingTo("evaluate", read, job.desc().data_desc(), dataset->files());
+    }
     BatchRunner runner(frame, nullptr, nullptr, {&dataset->files(), job.lines_are_piped()});
-    MR_TRY(ReadOn(job, *dataset, runner, stop));
+    MR_TRY(TryBatch({}, runner, *batch, stop));
+    batch.reset();
+    MR_TRY(ReadOn({}, *dataset, runner, stop));
     MR_TRY(dataset->EndPass().status());
   }
   return Status::Ok();
@@ -192,7 +206,7 @@ Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milli
   const CompiledJob& job = session.job();
   if (job.feeds_itself()) return ValidateReaderProgram(session, stop);
   MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, job.FilesOfPass(0), kRowsShown, stop));
-  MR_ASSIGN(BatchPtr batch, FirstBatch(job, &dataset, stop, patience));
+  MR_ASSIGN(BatchPtr batch, FirstBatch(job, job.FilesOfPass(0), &dataset, stop, patience));
   if (batch == nullptr) {
     MR_ASSIGN(const PassStats read, dataset->EndPass());
     return NothingTo("validate", read, job.desc().data_desc(), dataset->files());
@@ -200,12 +214,12 @@ Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milli
   std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
   MR_ASSIGN(const std::unique_ptr<Frame> frame, MakeForward(session, stop));
   BatchRunner runner(*frame, nullptr, nullptr, {&dataset->files(), job.lines_are_piped()});
-  MR_TRY(TryBatch(job, runner, *batch, stop));
+  MR_TRY(TryBatch(job.exports(), runner, *batch, stop));
   batch.reset();
-  MR_TRY(ReadOn(job, *dataset, runner, stop));
+  MR_TRY(ReadOn(job.exports(), *dataset, runner, stop));
   MR_ASSIGN(const PassStats read, dataset->EndPass());
   if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
-  MR_TRY(TryEvaluationSets(job, *frame, stop));
+  MR_TRY(TryEvaluationSets(job, *frame, stop, patience));
   PrintParameters(session);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an example\n", job.train().ops().size(),
               static_cast<long long>(FlopsPerExample(job.model().main)));

@@ -329,7 +329,6 @@ class Subprocess final : public ByteSource {
     std::snprintf(seconds, sizeof(seconds), "%g", std::chrono::duration<double>(timeout_).count());
     ReadStderr(kPipeBytes);
     tail_.Finish();
-    tail_.PassOn();
     (void)Reap();  // the silence is what counts, whatever the input said
     failure_ = Unavailable(std::string("command wrote nothing for ") + seconds + " seconds and was killed" +
                            tail_.ForMessage());
@@ -377,10 +376,9 @@ class Subprocess final : public ByteSource {
       failure_ = input_failure;
     } else {
       failure_ = OwnFailure(info);
+      const Status exit = ExitFailure(info);
+      if (failure_.ok() && !exit.ok()) failure_ = Status(exit.code(), exit.message() + tail_.ForMessage());
       if (failure_.ok()) tail_.PassOn();
-      if (Status exit = ExitFailure(info); failure_.ok() && !exit.ok()) {
-        failure_ = Status(exit.code(), exit.message() + tail_.ForMessage());
-      }
     }
     return failure_;
   }

@@ -63,7 +63,7 @@ struct SubprocessOptions {
   /// The command is killed when it writes nothing for so long while somebody waits for it; 0: never.
   std::chrono::milliseconds silence_timeout{0};
   /// A program of ours, which may end with kExitBadData or kExitInvalidConfig: what it wrote to its stderr is then the
-  /// failure, and goes nowhere else.
+  /// failure. It is passed on behind a good end alone.
   bool explains_failure = false;
 };
 

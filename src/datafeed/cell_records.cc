@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/subprocess.h"
 #include "data_feed.pb.h"
 
 namespace millrace {
@@ -170,6 +171,12 @@ std::string PythonOfPackage() {
   return !error && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
 
+/// Without Python's warnings, which are no failure.
+std::vector<std::string> Start(std::string_view format, const char* what) {
+  static_assert(kExitInvalidConfig == 78, "kStart says so, and columnar_records.py has all codes");
+  return {PythonOfPackage(), "-W", "ignore", "-c", kStart, std::string(format), what};
+}
+
 }  // namespace
 
 const Framing kCellFraming = {"rows of columns", sizeof(FrameHeader), "the header of rows", "rows",
@@ -218,14 +225,12 @@ Result<std::unique_ptr<DataFeed>> CellFeed::Create(const SlotSchema& schema, con
 }
 
 std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns) {
-  std::vector<std::string> argv = {PythonOfPackage(), "-c", kStart, std::string(format), "cells"};
+  std::vector<std::string> argv = Start(format, "cells");
   argv.insert(argv.end(), columns.begin(), columns.end());
   return argv;
 }
 
-std::vector<std::string> CellNamesCommand(std::string_view format) {
-  return {PythonOfPackage(), "-c", kStart, std::string(format), "names"};
-}
+std::vector<std::string> CellNamesCommand(std::string_view format) { return Start(format, "names"); }
 
 void SetPythonOfCells(std::string program) { PythonOfProcess() = std::move(program); }
 

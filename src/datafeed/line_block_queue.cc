@@ -38,9 +38,13 @@ Status DescribeFailure(const Status& failure, const std::string& file, const Blo
   // What is said of a command names no file, though one may be called "command".
   if (text.starts_with("command ") || !NamesFile(text, file)) text = file + ": " + text;
   if (reader.names_its_line()) return {failure.code(), std::move(text)};
-  // The command of a format says what is wrong with the whole file, until rows have come.
-  const bool is_of_file = has_own_command && failure.code() != StatusCode::kIo && reader.lines() == 0;
-  if (!is_of_file) text += " after " + std::to_string(reader.lines()) + " rows";
+  const std::string rows = "after " + std::to_string(reader.lines()) + " rows";
+  if (!has_own_command || failure.code() == StatusCode::kIo) {
+    text += " " + rows;
+  } else if (reader.lines() > 0) {
+    // The command of a format says what is wrong in a sentence.
+    text += " (" + rows + ")";
+  }
   if (reader.ends_in_a_line()) text += std::string("; last ") + reader.unit() + " incomplete";
   text += message.substr(line_end);
   if (command_got_it_unpacked && failure.code() == StatusCode::kIo) {

@@ -107,6 +107,10 @@ Status PointBestAt(const std::string& folder, const std::string& step_folder) {
 
 Status NoCheckpoint(const std::string& folder) {
   std::error_code none;
+  if (!std::filesystem::is_directory(folder, none)) {
+    return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + folder +
+                         "\"");
+  }
   const bool is_model = std::filesystem::exists(folder + "/MODEL", none);
   return InvalidConfig(
       "--resume: \"" + folder + "\" is " +

@@ -41,7 +41,7 @@ struct CheckpointContent {
   bool is_between = false;
 };
 
-/// What is said of a folder without a MANIFEST, which --resume names.
+/// What is said of what --resume names, where that is no folder with a MANIFEST.
 Status NoCheckpoint(const std::string& folder);
 
 /// The folder of a job's checkpoints: `step-000000001200/` for each, and the link `best`.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/contained_file.h"
 #include "core/line_blocks.h"
 #include "data_feed.pb.h"
 #include "datafeed/csv_column_feed.h"
@@ -30,9 +31,8 @@ Result<std::optional<FeatureStates>> StatesOfCheckpoint(const FeaturePreparation
   if (how.resume == "auto") {
     manifest = CheckpointStore::Open(how.output_dir + "/checkpoints", 1).NewestManifest();
   } else {
-    Result<CheckpointManifest> read = ReadManifest(how.resume + "/MANIFEST");
-    if (read.status().code() == StatusCode::kNotFound) return NoCheckpoint(how.resume);
-    MR_ASSIGN(manifest, std::move(read));
+    if (!MayBeThere(how.resume + "/MANIFEST")) return NoCheckpoint(how.resume);
+    MR_ASSIGN(manifest, ReadManifest(how.resume + "/MANIFEST"));
   }
   if (!manifest.has_value()) return std::optional<FeatureStates>();
   TrainerDesc job;

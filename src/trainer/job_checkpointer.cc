@@ -261,8 +261,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
                            "\", the checkpoint that rank 0 goes on from: ranks read it on a file system that all of "
                            "them see; copy it there, and give that folder as --output_dir");
     }
-    return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + resume +
-                         "\"");
+    return NoCheckpoint(resume);
   }
   if (!MayBeThere(resume + "/MANIFEST")) {
     return NoCheckpoint(resume);
@@ -326,8 +325,9 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   notes_.insert(notes_.end(), rates.begin(), rates.end());
   NoteOrderOfReaders(state);
   TakeChanges(manifest, &state);
-  const auto folder = std::filesystem::path(found->folder).parent_path();
-  if (std::error_code none; state.has_best && !std::filesystem::equivalent(folder, store_.folder(), none)) {
+  std::error_code none;
+  const auto folder = std::filesystem::canonical(found->folder, none).parent_path();
+  if (state.has_best && folder != std::filesystem::canonical(store_.folder(), none)) {
     ForgetBest(
         "the best model of the earlier run stays in its folder: the best one of this run is looked for from here on",
         &state);

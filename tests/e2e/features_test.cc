@@ -100,6 +100,15 @@ TEST(FeaturesJob, ALabelThatIsNotDenseIsToldWhatItsFeatureLacks) {
               HasSubstr("its feature takes 2 columns: name one by from"));
 }
 
+TEST(FeaturesJob, AModelIsNoCheckpointToGoOnFrom) {
+  const CsvJob csv(40);
+  TrainToTheEnd(csv.Job("epochs: 1"), csv.folder() + "/out");
+  Process trainer("trainer", {"--trainer_desc=" + csv.Job("epochs: 2"), "--output_dir=" + csv.folder() + "/next",
+                              "--resume=" + csv.folder() + "/out/model"});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(), HasSubstr("/out/model\" is a saved model, and no checkpoint"));
+}
+
 TEST(FeaturesJob, ValidateReadsTheEvaluationSetToo) {
   const CsvJob csv(40);
   const std::string rows = ReadFile(csv.File(1)).value();
@@ -113,6 +122,11 @@ TEST(FeaturesJob, ValidateReadsTheEvaluationSetToo) {
     return std::to_string(code) + trainer.errors();
   };
   EXPECT_EQ(validate(header).substr(0, 1), "0");
+  EXPECT_TRUE(WriteFileAtomically(csv.folder() + "/none.csv", header + "\n").ok());
+  Process none("trainer", {"--trainer_desc=" + csv.Job("epochs: 1"), "--validate_only",
+                           "--set=eval.filelist=[\"" + csv.folder() + "/none.csv\"]"});
+  EXPECT_EQ(none.Wait(), 3);
+  EXPECT_THAT(none.errors(), HasSubstr("nothing to evaluate"));
   std::string renamed = header;
   renamed.replace(renamed.find("click"), 5, "klick");
   EXPECT_THAT(validate(renamed), testing::AllOf(testing::StartsWith("3"), HasSubstr(csv.File(1) + ":1: "),

@@ -189,10 +189,15 @@ class FramesTest(unittest.TestCase):
             model.predict(gaps)
         with self.assertWarnsRegex(millrace.MillraceWarning, "predict: " + said):
             model.predict({**columns, "town": gaps["town"].to_numpy()})
+        with self.assertWarnsRegex(millrace.MillraceWarning, 'predict: column "town" holds whole numbers'):
+            model.predict({**columns, "town": np.ma.masked_array(np.arange(50.0), [True] * 25 + [False] * 25)})
+        with self.assertWarnsRegex(millrace.MillraceWarning, said):
+            job.fit([frame, gaps], verbose=False)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             model.predict(gaps.astype({"town": "Int64"}))
             model.predict({**columns, "town": gaps["town"].to_numpy() + 0.5})
+            model.predict({**columns, "town": np.ma.masked_array(np.arange(50.0) + 0.5, [True] * 25 + [False] * 25)})
             # The id of a label is no word.
             job.fit(frame.astype({"click": "f8"}), verbose=False)
         for data in (frame["click"], (frame, frame["click"])):
@@ -465,6 +470,7 @@ class FramesTest(unittest.TestCase):
         columns = rows_of(60)
         columns["price"][16] = None
         table = pyarrow.table({**columns, "price": ["12x" if i == 16 else str(v or 0) for i, v in enumerate(columns["price"])]})
+        parquet.write_table(pyarrow.table(rows_of(60)), self.folder + "/good.parquet")
         parquet.write_table(table, self.folder + "/bad.parquet")
         parquet.write_table(table.rename_columns(["clicked", *table.column_names[1:]]), self.folder + "/renamed.parquet")
         parquet.write_table(table.set_column(2, "city", [[{"a": 1}] * 60]), self.folder + "/struct.parquet")
@@ -486,6 +492,10 @@ class FramesTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertEqual(done.stderr.count(expected), 1, done.stderr)
                 self.assertNotIn("command", done.stderr)
+                valid = self.program("trainer", "--trainer_desc=%s/job.prototxt" % self.folder, "--set=filelist=\"%s/good.parquet\"" % self.folder,
+                                     "--set=eval={ filelist: \"%s/%s.parquet\" }" % (self.folder, file), "--validate_only")
+                self.assertEqual(valid.returncode, 3, valid.stderr)
+                self.assertIn(expected, valid.stderr)
                 self.assertIn(file + ".parquet", done.stderr)
         done = self.program("trainer", "--trainer_desc=%s/job.prototxt" % self.folder, "--output_dir=%s/out" % self.folder,
                             '--set=filelist="%s/bad.parquet"' % self.folder, "--set=data_desc.bad_lines.action=SKIP")

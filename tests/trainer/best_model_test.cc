@@ -106,6 +106,20 @@ TEST_F(BestModelLostTest, OfARunThatGoesOnInAnotherFolderItsOwnBestIsKept) {
   EXPECT_EQ(other->eval.step, 20);
 }
 
+TEST_F(BestModelLostTest, AFolderIsItsOwnHoweverItIsWritten) {
+  const std::string path = JobOf("early_stopping { metric: \"logloss\" patience: 50 } }");
+  ASSERT_TRUE(Run(path, "out", {}).ok());
+  const std::string newest = small_.folder() + "/out/checkpoints/step-000000000180";
+  ASSERT_TRUE(std::filesystem::exists(newest));
+  std::filesystem::create_directory_symlink(newest, small_.folder() + "/latest");
+  for (const std::string& resume : {newest + "/", small_.folder() + "/latest"}) {
+    const Result<RunSummary> again = Run(path, "out", {"epochs=4"}, resume);
+    ASSERT_TRUE(again.ok()) << again.status().ToString();
+    EXPECT_TRUE(again->is_best_model) << resume;
+    EXPECT_EQ(again->eval.step, 10) << resume;
+  }
+}
+
 TEST_F(BestModelLostTest, WithoutAWatchTheLastIsSaved) {
   const std::string path = JobOf("}");
   const Result<RunSummary> summary = Run(path, "out", {});

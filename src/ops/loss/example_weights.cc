@@ -1,5 +1,7 @@
 #include <cmath>
+#include <optional>
 
+#include "batch/class_weight.h"
 #include "batch/label_range_monitor.h"
 #include "ops/kernel.h"
 
@@ -120,17 +122,11 @@ class ExampleWeightsKernel : public BoundKernel<ExampleWeightsKernel> {
     return weight * of_class;
   }
 
-  /// The weight of a label, between those of two classes for a share.
   Result<float> OfClass(const RunContext& context, int64_t row, float label) const {
-    const auto last = static_cast<float>(class_weight_.size() - 1);
-    if (!(label >= 0 && label <= last)) {
-      return Refused(context, row, "label", label_,
-                     "class_weight has weights of the labels 0 to " + std::to_string(class_weight_.size() - 1));
-    }
-    const auto below = static_cast<size_t>(label);
-    const float share = label - static_cast<float>(below);
-    if (share == 0) return class_weight_[below];
-    return class_weight_[below] * (1 - share) + class_weight_[below + 1] * share;
+    const std::optional<float> weight = ClassWeight(class_weight_, label);
+    if (weight.has_value()) return *weight;
+    return Refused(context, row, "label", label_,
+                   "class_weight has weights of the labels 0 to " + std::to_string(class_weight_.size() - 1));
   }
 
   Status Refused(const RunContext& context, int64_t row, const char* what, const Column& column,

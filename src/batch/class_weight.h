@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace millrace {
+
+/// By how much an example of `label` counts where those of label i do by `weights[i]` (not empty); of a share between
+/// two labels by what lies between theirs. Nothing for a label that has no weight, and for NaN.
+inline std::optional<float> ClassWeight(std::span<const float> weights, float label) {
+  const auto last = static_cast<float>(weights.size() - 1);
+  if (!(label >= 0 && label <= last)) return std::nullopt;
+  const auto below = static_cast<size_t>(label);
+  const float share = label - static_cast<float>(below);
+  return share == 0 ? weights[below] : weights[below] * (1 - share) + weights[below + 1] * share;
+}
+
+}  // namespace millrace
