@@ -17,10 +17,13 @@ struct AbsentSlot {
   std::vector<std::string> tasks;  ///< names of the losses whose metrics are not computed without it
 };
 
-/// The slots that features make of columns which `file` does not name, in its header or as a columnar file does, and
-/// on which no score of the model depends: labels, weights. Nothing for files without names, for what is no plain file,
-/// which can be read once only, and for names that cannot be read or lack what scores depend on, which is told where
-/// rows are. Of a columnar file it takes the start of a Python more. kCancelled.
+/// Finds slots whose columns `file` lacks and on which no score of the model depends: labels, weights. Columns are
+/// those that the header of CSV or a columnar file names. Finds none where
+/// - the file names no columns,
+/// - it is no plain file, since a pipe can be read only once,
+/// - its names cannot be read, or lack what scores depend on: whoever reads the rows says so.
+///
+/// Starts a Python for a columnar file. kCancelled.
 Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, const DataFeedFactory& feeds,
                                                 const DataFeedDesc& desc, const std::string& file,
                                                 const std::stop_token& stop);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "config/feed_names.h"
 #include "core/delayed_stop.h"
@@ -68,6 +69,12 @@ class Deadline {
   DelayedStop timer_;
 };
 
+/// The start of some files: the first batch, and where the others come from.
+struct Sample {
+  std::unique_ptr<Dataset> dataset;
+  BatchPtr batch;
+};
+
 /// Of `*dataset`, or, when its batches do not come, of one with batches of a row that takes its place. Both are of
 /// `files`.
 Result<BatchPtr> FirstBatch(const CompiledJob& job, const std::vector<std::string>& files,
@@ -83,6 +90,17 @@ Result<BatchPtr> FirstBatch(const CompiledJob& job, const std::vector<std::strin
       std::min(job.desc().data_desc().batch_size(), kRowsShown), std::chrono::duration<double>(patience).count());
   MR_ASSIGN(*dataset, OpenSample(job, files, 1, stop));
   return (*dataset)->source(0).Next(stop);
+}
+
+/// Fails where there is no row to `use`: "validate", "evaluate".
+Result<Sample> TakeSample(const CompiledJob& job, const std::vector<std::string>& files, const char* use,
+                          const std::stop_token& stop, std::chrono::milliseconds patience) {
+  Sample sample;
+  MR_ASSIGN(sample.dataset, OpenSample(job, files, kRowsShown, stop));
+  MR_ASSIGN(sample.batch, FirstBatch(job, files, &sample.dataset, stop, patience));
+  if (sample.batch != nullptr) return sample;
+  MR_ASSIGN(const PassStats read, sample.dataset->EndPass());
+  return NothingTo(use, read, job.desc().data_desc(), sample.dataset->files());
 }
 
 /// A frame of the forward part, with the job's first parameters.
@@ -117,6 +135,16 @@ Status ReadOn(const Exports& exports, Dataset& dataset, BatchRunner& runner, con
   return Status::Ok();
 }
 
+/// Runs the first batch and what ReadOn reads behind it; how much that was.
+Result<PassStats> TrySample(const CompiledJob& job, const Exports& exports, Frame& frame, Sample sample,
+                            const std::stop_token& stop) {
+  BatchRunner runner(frame, nullptr, nullptr, {&sample.dataset->files(), job.lines_are_piped()});
+  MR_TRY(TryBatch(exports, runner, *sample.batch, stop));
+  sample.batch.reset();
+  MR_TRY(ReadOn(exports, *sample.dataset, runner, stop));
+  return sample.dataset->EndPass();
+}
+
 /// The start of each evaluation set, so that what would end the training at its first evaluation shows before it.
 Status TryEvaluationSets(const CompiledJob& job, Frame& frame, const std::stop_token& stop,
                          std::chrono::milliseconds patience) {
@@ -124,17 +152,8 @@ Status TryEvaluationSets(const CompiledJob& job, Frame& frame, const std::stop_t
   for (const EvalSet& set : job.config().eval_sets) {
     const bool is_of_training = set.number >= 0 && job.desc().eval().set(set.number).filelist_size() == 0;
     if (set.files.empty() || is_of_training) continue;
-    MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, set.files, kRowsShown, stop));
-    MR_ASSIGN(BatchPtr batch, FirstBatch(job, set.files, &dataset, stop, patience));
-    if (batch == nullptr) {
-      MR_ASSIGN(const PassStats read, dataset->EndPass());
-      return NothingTo("evaluate", read, job.desc().data_desc(), dataset->files());
-    }
-    BatchRunner runner(frame, nullptr, nullptr, {&dataset->files(), job.lines_are_piped()});
-    MR_TRY(TryBatch({}, runner, *batch, stop));
-    batch.reset();
-    MR_TRY(ReadOn({}, *dataset, runner, stop));
-    MR_TRY(dataset->EndPass().status());
+    MR_ASSIGN(Sample sample, TakeSample(job, set.files, "evaluate", stop, patience));
+    MR_TRY(TrySample(job, {}, frame, std::move(sample), stop).status());
   }
   return Status::Ok();
 }
@@ -205,19 +224,10 @@ int64_t FlopsPerExample(const ProgramDesc& program) {
 Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milliseconds patience) {
   const CompiledJob& job = session.job();
   if (job.feeds_itself()) return ValidateReaderProgram(session, stop);
-  MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, job.FilesOfPass(0), kRowsShown, stop));
-  MR_ASSIGN(BatchPtr batch, FirstBatch(job, job.FilesOfPass(0), &dataset, stop, patience));
-  if (batch == nullptr) {
-    MR_ASSIGN(const PassStats read, dataset->EndPass());
-    return NothingTo("validate", read, job.desc().data_desc(), dataset->files());
-  }
-  std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
+  MR_ASSIGN(Sample sample, TakeSample(job, job.FilesOfPass(0), "validate", stop, patience));
+  std::fputs(BatchAsTable(*sample.batch, 0, kValuesShown).c_str(), stdout);
   MR_ASSIGN(const std::unique_ptr<Frame> frame, MakeForward(session, stop));
-  BatchRunner runner(*frame, nullptr, nullptr, {&dataset->files(), job.lines_are_piped()});
-  MR_TRY(TryBatch(job.exports(), runner, *batch, stop));
-  batch.reset();
-  MR_TRY(ReadOn(job.exports(), *dataset, runner, stop));
-  MR_ASSIGN(const PassStats read, dataset->EndPass());
+  MR_ASSIGN(const PassStats read, TrySample(job, job.exports(), *frame, std::move(sample), stop));
   if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
   MR_TRY(TryEvaluationSets(job, *frame, stop, patience));
   PrintParameters(session);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "batch/slot_batch.h"
 #include "core/elapsed.h"
 #include "datafeed/record_blocks.h"
 
@@ -30,7 +31,7 @@ bool NamesFile(std::string_view text, std::string_view file) {
 }
 
 /// Puts "FILE: " before and the number of rows behind the first line of a source's failure.
-Status DescribeFailure(const Status& failure, const std::string& file, const BlockReader& reader, bool has_own_command,
+Status DescribeFailure(const Status& failure, const std::string& file, const BlockReader& reader, const LineCut& cut,
                        bool command_got_it_unpacked) {
   const std::string& message = failure.message();
   const size_t line_end = std::min(message.find('\n'), message.size());
@@ -39,7 +40,7 @@ Status DescribeFailure(const Status& failure, const std::string& file, const Blo
   if (text.starts_with("command ") || !NamesFile(text, file)) text = file + ": " + text;
   if (reader.names_its_line()) return {failure.code(), std::move(text)};
   const std::string rows = "after " + std::to_string(reader.lines()) + " rows";
-  if (!has_own_command || failure.code() == StatusCode::kIo) {
+  if (cut.command.empty() || failure.code() == StatusCode::kIo) {
     text += " " + rows;
   } else if (reader.lines() > 0) {
     // The command of a format says what is wrong in a sentence.
@@ -100,7 +101,7 @@ struct LineBlockQueue::Lane {
   LineBlockQueueStats stats;
 
   Status Describe(const Status& failure, const std::string& name, const LineCut& cut) const {
-    return DescribeFailure(failure, name, *reader, !cut.command.empty(), unpacking != nullptr);
+    return DescribeFailure(failure, name, *reader, cut, unpacking != nullptr);
   }
   /// Counts time that a thread waited for bytes. What unpacking before the command took is counted as that, and taken
   /// off the wait for the command.
@@ -276,12 +277,8 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
   return false;
 }
 
-std::string LineBlockQueue::DescribeRow(uint32_t file, uint64_t line) const {
-  return PathOfFormat((*files_)[file], cut_.opened_by) + ": row " + std::to_string(line - 1);
-}
-
 std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
-  if (cut_.in_memory != nullptr) return DescribeRow(file, line);
+  if (cut_.in_memory != nullptr) return DescribeLines((*files_)[file], line, line);
   const bool is_record = !cut_.is_text();
   std::string place = (*files_)[file] + (is_record ? ": record " : ":") + std::to_string(line);
   if (opener_->pipe_command().empty()) return place;
@@ -289,7 +286,7 @@ std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
 }
 
 Status LineBlockQueue::DescribeLine(const LineError& error, uint32_t file, uint64_t line) const {
-  if (cut_.in_memory != nullptr) return BadData(DescribeRow(file, line) + ": " + error.ToString());
+  if (cut_.in_memory != nullptr) return BadData(DescribeLines((*files_)[file], line, line) + ": " + error.ToString());
   const std::string& name = (*files_)[file];
   const bool is_record = !cut_.is_text();
   Status status = is_record ? BadData(name + ": record " + std::to_string(line) + ": " + error.ToString())

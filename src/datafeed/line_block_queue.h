@@ -69,7 +69,6 @@ class LineBlockQueue {
 
  private:
   struct Lane;
-  std::string DescribeRow(uint32_t file, uint64_t line) const;
   Result<bool> NextOfLane(Lane& lane, LineBlock& block, const std::stop_token& stop) const;
   /// NextOfLane, noted in the trace.
   Result<bool> TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const;

@@ -259,7 +259,10 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
     return true;
   }
   uint64_t id = 0;
-  switch (ParseInteger(WithoutZeroFraction(text), &id)) {
+  IntegerText read = ParseInteger(text, &id);
+  if (read == IntegerText::kNoNumber) [[unlikely]]
+    read = ParseInteger(WithoutZeroFraction(text), &id);
+  switch (read) {
     case IntegerText::kOk: PutId(feature, id, values); return true;
     case IntegerText::kNegative: return Fail(FeatureError::Kind::kNegative, text, "an id without a minus");
     case IntegerText::kOverflow:
