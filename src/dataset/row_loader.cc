@@ -48,7 +48,6 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, InputChannel* input, std::st
   {
     std::stop_source any_stop;
     const std::stop_callback on_stop(std::move(stop), [&any_stop] { any_stop.request_stop(); });
-    std::vector<std::jthread> threads;
     const auto end_with = [this, &any_stop](Status status) {
       if (status.ok()) return;
       const std::lock_guard lock(mutex_);
@@ -56,6 +55,8 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, InputChannel* input, std::st
       if (first_failure_.ok()) first_failure_ = std::move(status);
       any_stop.request_stop();
     };
+    // Behind what the threads use: they are joined where this ends.
+    std::vector<std::jthread> threads;
     end_with(Caught("reading rows", [&] {
       for (Reader& reader : readers) {
         threads.emplace_back([this, &reader, input, &any_stop, &end_with] {

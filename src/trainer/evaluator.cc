@@ -106,7 +106,6 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
   Status first;
   {
     const std::stop_callback forward(stop, [&failed] { failed.request_stop(); });
-    std::vector<std::jthread> threads;
     const auto run = [&](size_t i) -> Status {
       omp_set_num_threads(1);
       if (streams == 0) return RunReader(readers_[i], dataset.source(static_cast<int>(i)), failed.get_token());
@@ -116,6 +115,8 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
       }
       return Status::Ok();
     };
+    // Behind what the threads use: they are joined where this ends.
+    std::vector<std::jthread> threads;
     first = Caught("an evaluation", [&] {
       for (size_t i = 0; i < (streams > 0 ? 1 : readers_.size()); ++i) {
         threads.emplace_back([this, i, &run, &failed] {

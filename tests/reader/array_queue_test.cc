@@ -249,8 +249,8 @@ TEST(ArrayQueueTest, EightProducersAndEightConsumersLoseNothing) {
 TEST(ArrayQueueTest, WithoutConsumersExactlyItsCapacityGoesIn) {
   constexpr int kThreads = 8;
   for (const size_t capacity : {1U, 3U, 7U}) {
-    const auto queue = MakeQueue(capacity);
     std::atomic<int> alive{0};
+    const auto queue = MakeQueue(capacity);
     std::atomic<size_t> pushed{0};
     std::stop_source stop;
     std::vector<std::jthread> producers;
