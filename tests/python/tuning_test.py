@@ -8,6 +8,8 @@ import unittest
 
 import support
 
+support.with_packages("FRAMES_PYTHON", ["optuna", "mlflow"])
+
 
 class TuningTest(unittest.TestCase):
     def setUp(self):
