@@ -95,9 +95,13 @@ function(mr_plugin_host program)
   set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON)
 endfunction()
 
-# mr_test(ROOM SOURCES a_test.cc … DEPS …): one test program a room, one ctest entry a TEST.
+# mr_test(ROOM [ONE_THREAD] SOURCES a_test.cc … DEPS …): one test program a room, one ctest entry a TEST. With ONE_THREAD
+# no test of it starts a thread, so that ThreadSanitizer has nothing to see there.
 function(mr_test room)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD" "" "SOURCES;DEPS" ${ARGN})
+  if(ARG_ONE_THREAD AND MILLRACE_SANITIZE STREQUAL "thread")
+    return()
+  endif()
   add_executable(${room}_test ${ARG_SOURCES})
   target_include_directories(${room}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} test_paths GTest::gmock GTest::gtest_main mr_options
@@ -109,9 +113,12 @@ function(mr_test room)
 endfunction()
 
 # mr_fuzz(NAME SOURCES a.cc DEPS …): a libFuzzer program with MILLRACE_FUZZ; otherwise a ctest entry that replays
-# tests/fuzz/corpus/NAME through the same entry point, so that targets never rot.
+# tests/fuzz/corpus/NAME through the same entry point, so that targets never rot. They start no thread: see mr_test.
 function(mr_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(MILLRACE_SANITIZE STREQUAL "thread")
+    return()
+  endif()
   if(MILLRACE_FUZZ)
     add_executable(fuzz_${name} ${ARG_SOURCES})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)

@@ -1,7 +1,12 @@
 #pragma once
 
+// g++ says so by a macro, clang by a feature.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MILLRACE_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MILLRACE_SANITIZED
+#endif
 #endif
 
 namespace millrace {

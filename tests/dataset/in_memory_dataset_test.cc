@@ -419,7 +419,7 @@ class NoRows final : public RowFile {
   const LineError& error() const override { return error_; }
 
  private:
-  const LineError error_;
+  const LineError error_{};
 };
 
 /// MultiSlot text that knows no batches.

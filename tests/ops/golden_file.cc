@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -85,7 +86,17 @@ std::vector<double> Load(const Tensor& tensor) {
   return {from, from + tensor.numel()};
 }
 
+std::string GoldenPath(const std::string& op) { return SourceDir() + "/tests/golden/ops/" + op + ".txt"; }
+
 }  // namespace
+
+std::vector<std::string> OpsWithGolden() {
+  std::vector<std::string> ops;
+  for (const OpInfo* info : AllOps().all()) {
+    if (std::filesystem::exists(GoldenPath(info->type))) ops.push_back(info->type);
+  }
+  return ops;
+}
 
 void Put(const GoldenValue& value, OpSession& session) {
   if (value.meta.kind == VarType::SELECTED_ROWS) {
@@ -118,7 +129,7 @@ std::vector<double> ValuesOf(const Tensor& tensor) {
 }
 
 std::vector<GoldenCase> ReadGolden(const std::string& op) {
-  std::ifstream file(SourceDir() + "/tests/golden/ops/" + op + ".txt");
+  std::ifstream file(GoldenPath(op));
   std::vector<GoldenCase> cases;
   bool open = false;
   for (std::string line; std::getline(file, line);) {

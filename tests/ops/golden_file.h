@@ -29,6 +29,8 @@ struct GoldenCase {
 
 /// Reads tests/golden/ops/OP.txt; empty when there is no such file. A line that does not parse fails the test.
 std::vector<GoldenCase> ReadGolden(const std::string& op);
+/// The operators that have such a file. Reads none of them: this runs at each start of a test program.
+std::vector<std::string> OpsWithGolden();
 
 /// Gives a variable of the session this value.
 void Put(const GoldenValue& value, OpSession& session);

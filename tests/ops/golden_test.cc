@@ -40,14 +40,6 @@ TEST_P(GoldenTest, AgreesWithPaddle) {
   }
 }
 
-std::vector<std::string> OpsWithGolden() {
-  std::vector<std::string> ops;
-  for (const OpInfo* info : AllOps().all()) {
-    if (!ReadGolden(info->type).empty()) ops.push_back(info->type);
-  }
-  return ops;
-}
-
 INSTANTIATE_TEST_SUITE_P(Ops, GoldenTest, testing::ValuesIn(OpsWithGolden()),
                          [](const auto& test) { return test.param; });
 

@@ -23,6 +23,7 @@
 #include "program/program_files.h"
 #include "runtime/tensor.h"
 #include "runtime/variable_files.h"
+#include "sanitized.h"
 
 namespace millrace {
 namespace {
@@ -849,13 +850,6 @@ TEST(PluginJobsTest, AnOperatorThatGivesAnotherShapeThanItsRulePromisesIsNamed) 
                                           "\" gave \"record\" float64 [3, 2], and its shape rule promised \"record\" "
                                           "float64 [9, 2]"));
 }
-
-// A sanitizer reports a signal and exits by a code of its own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 /// What a job says and how it ends when its operator "misbehaving" does what `how` says.
 struct End {
