@@ -571,9 +571,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   const auto refuse = [&](bool is_set, const std::string& path, const std::string& why) {
     if (is_set) check.Error(path, "dist: not supported yet: " + why);
   };
-  refuse(is_split && in_step, "dist.mode", "mode: SPLIT with update: SYNC; leave mode out");
-  refuse(is_split && desc.dataset().global_shuffle(), "dist.mode",
-         "mode: SPLIT with dataset.global_shuffle; leave one of them out");
   refuse(!in_step && desc.update_mode() != TrainerDesc::HOGWILD && !desc.infer(), "update_mode",
          "update_mode: " + TrainerDesc::UpdateMode_Name(desc.update_mode()) + "; with " + update +
              " the updates of other ranks come between those of this one: leave update_mode out");

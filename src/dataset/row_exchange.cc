@@ -141,8 +141,8 @@ class Exchange {
         messages_(out_.size()),
         arrived_(streams.size()) {
     const int all = shuffle.targets.streams;
-    for (int r = 0; r < shuffle.ranks->size(); ++r) {
-      const auto [begin, end] = PartOf(static_cast<size_t>(all), r, shuffle.ranks->size());
+    for (int r = 0; r < shuffle.ranks->trainers(); ++r) {
+      const auto [begin, end] = PartOf(static_cast<size_t>(all), r, shuffle.ranks->trainers());
       for (size_t s = begin; s < end; ++s) owners_.push_back({r, static_cast<int>(s - begin)});
     }
     for (int r = 0; r < shuffle.ranks->size(); ++r) {

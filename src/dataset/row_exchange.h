@@ -42,9 +42,9 @@ struct RowShuffle {
 };
 
 /// Gives the rows of all ranks' streams to the streams that `shuffle` says, those of this rank to `streams`: streams
-/// [first, first + streams.size()) of the job, of which this rank has its part (PartOf). Each has then rows in the
-/// order of their places, (file, line), whatever the number of ranks. A collective, which all ranks enter whether or
-/// not their streams are loaded: a failure of one, and a stop request, is all ranks'.
+/// [first, first + streams.size()) of the job, of which this rank has its part (RankGroup::ShareOf). Each has
+/// then rows in the order of their places, (file, line), whatever the number of ranks. A collective, which all ranks
+/// enter whether or not their streams are loaded: a failure of one, and a stop request, is all ranks'.
 ///
 /// Stream s has loaded file s, s + all streams, ... of `files`. Holds, beyond the rows themselves, those of one stream
 /// and most_bytes to go out and to come in; what a stream had is released once it is sent.

@@ -66,7 +66,10 @@ class InMemoryStreams final : public StreamDataset, public InMemoryControl {
   Status Shuffle() {
     const Clock::time_point start = Clock::now();
     std::vector<InMemoryDataset*> datasets;
-    for (const Stream& stream : streams()) datasets.push_back(dynamic_cast<InMemoryDataset*>(stream.dataset()));
+    // A share of none has no dataset.
+    for (const Stream& stream : streams()) {
+      if (auto* dataset = dynamic_cast<InMemoryDataset*>(stream.dataset())) datasets.push_back(dataset);
+    }
     Status shuffled = ExchangeRows(*share_.shuffle, datasets, share_.first, files(), &shuffled_.counters, stop_);
     if (!shuffled.ok()) {
       ReleaseMemory();

@@ -164,12 +164,12 @@ Status JobSession::JoinRanks() {
     own_ranks_ = std::make_unique<RankGroup>(own_cluster_->rank(0));
     ranks_ = own_ranks_.get();
   }
-  if (const int batches = job_->rank_micro_batches(); job_->trains_in_step() && ranks_->size() > batches) {
-    return InvalidConfig("dist.micro_batches: a step of " + std::to_string(batches) + " batches has none for some of " +
-                         std::to_string(ranks_->size()) + " ranks; start at most " + std::to_string(batches) +
-                         ", or make micro_batches a multiple of the ranks");
-  }
   MR_TRY(SetServers());
+  if (const int batches = job_->rank_micro_batches(); job_->trains_in_step() && ranks_->trainers() > batches) {
+    return InvalidConfig("dist.micro_batches: a step of " + std::to_string(batches) + " batches has none for some of " +
+                         std::to_string(ranks_->trainers()) + " ranks that train; start at most " +
+                         std::to_string(batches) + ", or make micro_batches a multiple of the ranks");
+  }
   rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls(), ranks_->trainers());
   const RankTableOptions options{job_->wire_float(), static_cast<size_t>(job_->workers()), job_->geo_steps()};
   tables_ = RankTableFactory(tables_, ranks_->tables(), options);

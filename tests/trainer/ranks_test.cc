@@ -33,6 +33,10 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr char kSync[] = "dist { update: SYNC micro_batches: 8 } ";
+constexpr char kSplit[] = "dist { update: SYNC micro_batches: 8 mode: SPLIT servers: 1 } ";
+constexpr char kInMemory[] = "dataset { class_name: \"InMemoryDataset\" local_shuffle: true } ";
+constexpr char kShuffled[] =
+    "dataset { class_name: \"InMemoryDataset\" global_shuffle: true preload: true fleet_send_batch_size: 50 } ";
 
 /// What the ranks of a run came to, by rank.
 struct Ended {
@@ -131,12 +135,13 @@ class RanksTest : public testing::Test {
   const SmallJob small_{1500, 11};
 };
 
-class DatasetOfRanksTest : public RanksTest, public testing::WithParamInterface<const char*> {};
+/// What a job in step says of ranks and rows.
+class DatasetOfRanksTest : public RanksTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(DatasetOfRanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
-  const std::string job = small_.DeepJob(std::string(kSync) + GetParam() +
-                                         " epochs: 2 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
-                                         small_.files()[0] + "\" }");
+  const std::string job =
+      small_.DeepJob(GetParam() + " epochs: 2 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
+                     small_.files()[0] + "\" }");
   std::vector<std::string> model;
   MetricValues metrics;
   MetricValues training;
@@ -235,9 +240,9 @@ TEST_F(RanksTest, AClipOfATablesNormIsRefusedAndOneOfItsValuesIsNot) {
 }
 
 TEST_P(DatasetOfRanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) {
-  const std::string job = small_.DeepJob(std::string(kSync) + GetParam() +
-                                         " epochs: 3 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
-                                         small_.files()[0] + "\" every_steps: 24 }");
+  const std::string job =
+      small_.DeepJob(GetParam() + " epochs: 3 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
+                     small_.files()[0] + "\" every_steps: 24 }");
   const Ended whole = RunRanks(job, 2, Folder("whole"));
   ASSERT_TRUE(whole.statuses[0].ok()) << whole.statuses[0].ToString();
   // Rank 2 alone is asked to stop; then rank 0; the last run has one rank.
@@ -258,9 +263,9 @@ TEST_P(DatasetOfRanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) 
 }
 
 TEST_P(DatasetOfRanksTest, RanksThatAreLeftGoOnToTheSameBytes) {
-  const std::string job = small_.DeepJob(std::string(kSync) + GetParam() +
-                                         " epochs: 3 checkpoint { every_steps: 8 keep: 100 } eval { filelist: \"" +
-                                         small_.files()[0] + "\" every_steps: 24 }");
+  const std::string job =
+      small_.DeepJob(GetParam() + " epochs: 3 checkpoint { every_steps: 8 keep: 100 } eval { filelist: \"" +
+                     small_.files()[0] + "\" every_steps: 24 }");
   const Ended whole = RunRanks(job, 2, Folder("whole"));
   ASSERT_TRUE(whole.statuses[0].ok()) << whole.statuses[0].ToString();
   // One that follows, then the one that leads, then the one that leads instead.
@@ -282,8 +287,8 @@ TEST_P(DatasetOfRanksTest, DaysLeaveTheSameModelsForAnyNumberOfRanks) {
     for (int i = first; i < last; ++i) text += " filelist: \"" + small_.files()[static_cast<size_t>(i)] + "\"";
     return text + " } ";
   };
-  const std::string job = small_.DeepJob(std::string(kSync) + GetParam() + " incremental { " + day("monday", 0, 3) +
-                                         day("tuesday", 3, 11) + "save_interval: 1 }");
+  const std::string job = small_.DeepJob(GetParam() + " incremental { " + day("monday", 0, 3) + day("tuesday", 3, 11) +
+                                         "save_interval: 1 }");
   std::vector<std::string> models;
   for (const int ranks : {1, 3}) {
     const std::string name = "days_" + std::to_string(ranks);
@@ -298,13 +303,13 @@ TEST_P(DatasetOfRanksTest, DaysLeaveTheSameModelsForAnyNumberOfRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Datasets, DatasetOfRanksTest,
-                         testing::Values("", "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }",
-                                         "dataset { class_name: \"InMemoryDataset\" global_shuffle: true preload: true "
-                                         "fleet_send_batch_size: 50 }"),
-                         [](const auto& dataset) {
-                           const std::string text = dataset.param;
-                           if (text.empty()) return "Queue";
-                           return text.find("global") == std::string::npos ? "InMemory" : "GlobalShuffle";
+                         testing::Values(std::string(kSync), kSync + std::string(kInMemory),
+                                         kSync + std::string(kShuffled), std::string(kSplit),
+                                         kSplit + std::string(kInMemory), kSplit + std::string(kShuffled)),
+                         [](const auto& job) {
+                           const std::string split = job.param.find("SPLIT") != std::string::npos ? "Split" : "";
+                           if (job.param.find("global") != std::string::npos) return split + "GlobalShuffle";
+                           return split + (job.param.find("InMemory") != std::string::npos ? "InMemory" : "Queue");
                          });
 
 TEST_F(RanksTest, WithoutRanksAGlobalShuffleIsALocalOne) {
@@ -574,6 +579,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Pace{"SplitGeo", "dist { update: GEO geo_steps: 5 mode: SPLIT servers: 1 } thread_num: 2"},
                     Pace{"SplitInMemory",
                          "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" }"},
+                    Pace{"SplitShuffled",
+                         "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" global_shuffle: "
+                         "true }"},
                     Pace{"InMemory",
                          "dist { update: ASYNC } thread_num: 2 dataset { class_name: \"InMemoryDataset\" "
                          "local_shuffle: true }"}),
@@ -605,12 +613,12 @@ TEST_F(RanksTest, AStoppedRunAtItsOwnPaceGoesOnWithAnotherNumberOfRanks) {
 TEST_F(RanksTest, RowsInMemoryThatAreTrainedInPartAreSharedOutAmongOtherRanks) {
   // An epoch is long, so that a stop comes within it.
   const SmallJob large(20000, 6);
-  const std::string job = large.DeepJob(
-      "dist { update: ASYNC } thread_num: 2 dataset { class_name: \"InMemoryDataset\" local_shuffle: true } epochs: 2 "
-      "checkpoint { every_steps: 40 }");
-  for (const int ranks : {2, 5}) {
-    SCOPED_TRACE(ranks);
-    const std::string name = "cut_" + std::to_string(ranks);
+  // With more ranks than there were some have no rows, to shuffle either.
+  for (const auto& [ranks, rows] : {std::pair{2, kInMemory}, {5, kInMemory}, {5, kShuffled}}) {
+    const std::string job = large.DeepJob(
+        "dist { update: ASYNC } thread_num: 2 epochs: 2 checkpoint { every_steps: 40 } " + std::string(rows));
+    const std::string name = "cut_" + std::to_string(ranks) + (rows == kShuffled ? "_shuffled" : "");
+    SCOPED_TRACE(name);
     const Ended cut = RunRanks(job, 3, Folder(name), {.stop_after = 2});
     ASSERT_TRUE(cut.statuses[0].ok()) << cut.statuses[0].ToString();
     ASSERT_TRUE(cut.summary.interrupted);
