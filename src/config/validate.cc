@@ -589,8 +589,11 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
                 "processor");
   }
   const DatasetDesc& dataset = desc.dataset();
-  refuse(dataset.class_name() != "QueueDataset" && dataset.class_name() != "InMemoryDataset", "dataset.class_name",
-         "dataset.class_name \"" + dataset.class_name() + "\"; ranks have a QueueDataset or an InMemoryDataset");
+  refuse(dataset.class_name() != "QueueDataset" && dataset.class_name() != "InMemoryDataset" &&
+             dataset.class_name() != "FileInstantDataset",
+         "dataset.class_name",
+         "dataset.class_name \"" + dataset.class_name() +
+             "\"; ranks have a QueueDataset, an InMemoryDataset or a FileInstantDataset");
   refuse(dataset.merge_by_lineid() && !dataset.global_shuffle(), "dataset.merge_by_lineid",
          "merge_by_lineid, whose lines may lie on several ranks; lines of a name meet with global_shuffle: true");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge",

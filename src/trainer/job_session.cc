@@ -205,7 +205,7 @@ int JobSession::EvalStreams() const {
 }
 
 bool JobSession::TakesFiles() const {
-  return job_->is_dist() && !job_->trains_in_step() && job_->desc().dataset().class_name() != "InMemoryDataset";
+  return job_->is_dist() && !job_->trains_in_step() && job_->desc().dataset().class_name() == "QueueDataset";
 }
 
 StreamShare JobSession::OwnStreams() const {

@@ -16,6 +16,7 @@
 
 #include "comm/local_cluster.h"
 #include "core/file.h"
+#include "dataset/instant_converter.h"
 #include "dist/rank_group.h"
 #include "dist/rank_restarts.h"
 #include "e2e/small_job.h"
@@ -311,6 +312,36 @@ INSTANTIATE_TEST_SUITE_P(Datasets, DatasetOfRanksTest,
                            if (job.param.find("global") != std::string::npos) return split + "GlobalShuffle";
                            return split + (job.param.find("InMemory") != std::string::npos ? "InMemory" : "Queue");
                          });
+
+TEST_F(RanksTest, BinaryFilesAreSharedOutAmongRanksInStepOrNot) {
+  const std::shared_ptr<const CompiledJob> text = CompileJob(small_.DeepJob(""), "");
+  const ConvertRequest request{
+      &text->desc().data_desc(), text->environment().feeds, small_.files(), Folder("binary"), "part", 8000};
+  ASSERT_TRUE(ConvertToInstant(request, {}).ok());
+  const std::string part = Folder("binary") + "/part-";
+  const std::string job = small_.DeepJob(
+      std::string(kSync) + "epochs: 2 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" + part +
+      "00000\" } dataset { class_name: \"FileInstantDataset\" }\nfilelist: \"" + part + "?????\"");
+  MetricValues metrics;
+  for (const int ranks : {1, 2, 5}) {
+    const std::string name = "ranks_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    EXPECT_EQ(ended.summary.examples, 3000) << ranks << " ranks";
+    EXPECT_GT(ended.summary.data.files, ranks);
+    if (ranks == 1) metrics = ended.summary.eval.metrics;
+    EXPECT_EQ(ended.summary.eval.metrics, metrics) << ranks << " ranks";
+    EXPECT_EQ(Model(name), Model("ranks_1")) << ranks << " ranks";
+  }
+  const RunOptions stops{.overrides = {"dist={ update: ASYNC }", "thread_num=2", "epochs=3"}, .stop_after = 3};
+  const Ended cut = RunRanks(job, 3, Folder("cut"), stops);
+  for (const Status& status : cut.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(cut.summary.interrupted);
+  const Ended last = RunRanks(job, 2, Folder("cut"), {.resume = "auto", .overrides = stops.overrides});
+  for (const Status& status : last.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(last.summary.examples, 4500);
+  EXPECT_NEAR(last.summary.eval.metrics[0].second, metrics[0].second, 0.01);
+}
 
 TEST_F(RanksTest, WithoutRanksAGlobalShuffleIsALocalOne) {
   for (const std::string shuffle : {"local_shuffle", "global_shuffle"}) {
