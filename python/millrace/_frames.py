@@ -44,31 +44,13 @@ def _is_table(data):
         data, "column_names")
 
 
-def warn_of_float_words(data, what, words, stacklevel=3):
-    """Warns of columns of whole numbers that came as floats and whose texts are words, which hash {} and vocabulary {} look up."""
-    if isinstance(data, (list, tuple)):
-        for part in data:
-            warn_of_float_words(part, what, words, stacklevel + 1)
-        return
-    if _is_pandas(data):
-        given = [(column, data.iloc[:, at]) for at, (column, kind) in enumerate(zip(data.columns, data.dtypes))
-                 if column in words and getattr(kind, "kind", "") == "f"]
-    elif isinstance(data, Mapping):
-        given = [(column, data[column]) for column in words if column in data]
-    elif _is_structured(data):
-        given = [(column, data[column]) for column in words if column in data.dtype.names]
-    else:
-        return
-    for column, values in given:
-        if not (isinstance(values, np.ndarray) or is_series(values)) or getattr(values.dtype, "kind", "") != "f":
-            continue
-        values = values.to_numpy(dtype="f8", na_value=np.nan) if is_series(values) else values
-        values = values.compressed() if np.ma.isMaskedArray(values) else values
-        values = values[np.abs(values) < 2**53]  # neither NaN nor infinite, nor more than a float tells apart
-        if values.size and (values == np.floor(values)).all():
-            warnings.warn('%s: column "%s" holds whole numbers as floats: its words are "%s", not "%d". pandas makes floats of whole '
-                          'numbers where some are missing; astype("Int64") keeps them' % (what, column, values[0], values[0]),
-                          MillraceWarning, stacklevel=stacklevel)
+def warn_of_float_words(frame, what, words, stacklevel=3):
+    """Warns of columns of a frame whose whole numbers came as floats and whose texts are words, which hash {} and vocabulary {} look
+    up: of those that are such in all rows, or in a part of them (a chunk)."""
+    for column, text in frame.whole_floats([name for name in frame.columns if name in words]):
+        warnings.warn('%s: column "%s" holds whole numbers as floats: its words are "%s", not "%s". pandas makes floats of whole '
+                      'numbers where some are missing; astype("Int64") keeps them' % (what, column, text, text[:-len(".0")]),
+                      MillraceWarning, stacklevel=stacklevel)
 
 
 def frame_of(data, name, what, wanted=()):
@@ -118,7 +100,8 @@ def _of_parquet(path, name, what, wanted):
     if not files or (isinstance(files, str) and not os.path.exists(files)):
         raise NotFoundError("%s: no such file: %r" % (what, path))
     try:
-        rows = dataset.dataset(files, format="parquet")
+        checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+        rows = dataset.dataset(files, format=dataset.ParquetFileFormat(default_fragment_scan_options=checked))
         # Without one that is wanted, all are read: the nearest name is then known.
         columns = [column for column in rows.schema.names if column in wanted] if set(wanted) <= set(rows.schema.names) else None
         reader = local_times(rows.scanner(columns=columns or None).to_reader())
@@ -248,9 +231,12 @@ def _of_dlpack(tensor, what):
 
 
 def _plain_array(values):
-    """A list of numbers of one kind as an array; None for others, whose values are looked at one by one."""
+    """A list of numbers of one kind as an array, of floats some may be missing; None for others, whose values are looked at one by
+    one."""
     kinds = set(map(type, values))
-    if kinds == {float} or kinds == {bool}:
+    if float in kinds and kinds <= {float, type(None)}:
+        return np.array(values, dtype=np.float64)
+    if kinds == {bool}:
         return np.array(values)
     if kinds == {int} and values and -2**63 <= min(values) and max(values) < 2**63:
         return np.array(values, dtype=np.int64)

@@ -53,7 +53,7 @@ def _fail(code, error):
 def _parts(source, form, columns, pyarrow, ipc, parquet):
     """Tables of some rows, the first one of none."""
     if form == "parquet":
-        rows = parquet.ParquetFile(source)
+        rows = parquet.ParquetFile(source, page_checksum_verification=True)
         schema = rows.schema_arrow
         batches = rows.iter_batches(_ROWS, columns=[name for name in columns if name in schema.names])
     else:

@@ -339,7 +339,8 @@ class Classifier(_Estimator):
 
     def score(self, X, y, sample_weight=None):
         """The share of rows whose class is predicted."""
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+        predicted = self.predict(X)
+        return float(np.average(predicted == _as_many(_labels(y), predicted), weights=sample_weight))
 
     def _loss_and_metric(self):
         return "SIGMOID_CROSS_ENTROPY", ["AUC", "LOGLOSS"]
@@ -374,8 +375,9 @@ class Regressor(_Estimator):
 
     def score(self, X, y, sample_weight=None):
         """R^2: 1 less the squared error over that of y's mean."""
-        y = np.asarray(y, dtype=np.float64)
-        error = np.average((y - self.predict(X)) ** 2, weights=sample_weight)
+        predicted = self.predict(X)
+        y = _as_many(_numbers(y), predicted)
+        error = np.average((y - predicted) ** 2, weights=sample_weight)
         spread = np.average((y - np.average(y, weights=sample_weight)) ** 2, weights=sample_weight)
         return float(1 - error / spread) if spread else float(error == 0)
 
@@ -423,6 +425,13 @@ def _column_of(y, what):
     if array.ndim != 1:
         raise ValueError("y should be a 1d array, got an array of shape %s instead" % (array.shape,))
     return array
+
+
+def _as_many(y, predicted):
+    """y, when it has a value for each row that was predicted."""
+    if len(y) != len(predicted):
+        raise ValueError("Found input variables with inconsistent numbers of samples: [%d, %d]" % (len(predicted), len(y)))
+    return y
 
 
 def _labels(y):

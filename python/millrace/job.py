@@ -36,6 +36,8 @@ class Job:
 
     def _start(self, file, text, overrides, output_dir):
         self._file = file
+        if isinstance(overrides, str):
+            raise ConfigError("overrides: a list of PATH=VALUE, not the text %r: [%r]" % (overrides, overrides))
         self._job = _millrace.Job(file, text, list(overrides), os.fspath(output_dir))
         if self._job.warnings and _ranks.leads():
             warnings.warn(self._job.warnings.rstrip(), MillraceWarning, stacklevel=3)
@@ -87,10 +89,12 @@ class Job:
         functions = _functions(callbacks)
         words = self._job.word_columns()
         sets = [(name, rows, "Job.fit: eval_data" + ("[%s]" % quoted(name) if name else "")) for name, rows in _frames.sets_of(eval_data)]
-        for _, rows, what in [("", data, "Job.fit: data"), *sets]:
-            _frames.warn_of_float_words(rows, what, words)
         frame = _frames.frame_of(data, "data", "Job.fit: data", wanted)
-        evaluated = [(name, _frames.frame_of(rows, "eval_data" + ("." + name if name else ""), what, wanted)) for name, rows, what in sets]
+        _frames.warn_of_float_words(frame, "Job.fit: data", words)
+        evaluated = []
+        for name, rows, what in sets:
+            evaluated.append((name, _frames.frame_of(rows, "eval_data" + ("." + name if name else ""), what, wanted)))
+            _frames.warn_of_float_words(evaluated[-1][1], what, words)
         sys.stdout.flush()
         return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
 

@@ -99,8 +99,8 @@ class Predictor:
         """
         if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
             without = [slot.name for slot in self.slots if not slot.is_needed]
-            _frames.warn_of_float_words(columns, "predict", self._words)
             frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
+            _frames.warn_of_float_words(frame, "predict", self._words)
             return self._finite(self._told(self._predictor.score_frame(frame, without)))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)

@@ -58,7 +58,8 @@ TrainerDesc BinaryJob(const TrainerDesc& job, const std::string& output_dir, boo
   if (text.drop_last()) feed.set_drop_last(true);
   // They are gone from the files, and the model drops them from text, too.
   if (text.zeros() == DataFeedDesc::DROP) feed.set_zeros(DataFeedDesc::DROP);
-  if (text.empty_slot() == DataFeedDesc::ALLOW) feed.set_empty_slot(DataFeedDesc::ALLOW);
+  // Rows that features make may lack values.
+  if (text.empty_slot() == DataFeedDesc::ALLOW || text.feature_size() > 0) feed.set_empty_slot(DataFeedDesc::ALLOW);
   for (const Slot& slot : text.multi_slot_desc().slots()) {
     if (slot.is_used()) *feed.mutable_multi_slot_desc()->add_slots() = slot;
   }

@@ -21,10 +21,12 @@
 #include "device_worker/device_worker.h"
 #include "dist/rank_group.h"
 #include "dist/rank_restarts.h"
+#include "features/feature_statistics.h"
 #include "kernels/gemm.h"
 #include "program/block_builder.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
+#include "trainer/output_folder.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job, a TrainerDesc in prototxt");
 DEFINE_string(output_dir, "", "DIR: where run.json, metrics.jsonl, checkpoints and the model go; overrides output.dir");
@@ -155,6 +157,13 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
   }
+  // Statistics may take long: a folder that cannot be had is told before.
+  Status folder;
+  if (leads && !output_dir.empty() && NeedsStatistics(config.desc->data_desc()) && FLAGS_print_ops.empty() &&
+      !FLAGS_validate_only) {
+    folder = MakeOutputFolder(output_dir).status();
+  }
+  MR_TRY(Agreed(ranks, folder));
   if (FLAGS_print_ops.empty()) {
     const FeaturePreparation how{
         .resume = resume, .output_dir = output_dir, .ranks = ranks, .terminal = leads ? stderr : nullptr};
@@ -239,7 +248,9 @@ Status Run(const CommandLine& line, bool* is_told) {
       *communicator, signals.token(),
       [&](RankGroup& ranks) {
         signals.BeQuiet(!ranks.leads());
-        return run(&ranks);
+        Status ended = run(&ranks);
+        signals.BeQuiet(true);
+        return ended;
       },
       [](const Status& failure) { PrintFailure(kProgram.name, failure); });
 }

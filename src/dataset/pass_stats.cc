@@ -95,7 +95,11 @@ void AddPassStats(const PassStats& part, PassStats* all) {
   for (const std::string& line : part.first_bad_lines) {
     if (all->first_bad_lines.size() < kFirstBadLines) all->first_bad_lines.push_back(line);
   }
-  if (all->quarantine_path.empty()) all->quarantine_path = part.quarantine_path;
+  // Files of ranks are several, and those without a bad line say nothing.
+  if (part.bad_lines > 0 &&
+      (", " + all->quarantine_path + ",").find(", " + part.quarantine_path + ",") == std::string::npos) {
+    all->quarantine_path += (all->quarantine_path.empty() ? "" : ", ") + part.quarantine_path;
+  }
   for (const auto& [kind, count] : part.counters) all->counters[kind] += count;
   for (const auto& [stage, seconds] : part.stage_seconds) all->stage_seconds[stage] += seconds;
 }

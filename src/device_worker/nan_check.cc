@@ -146,6 +146,9 @@ std::string NanCheck::Keep(const TrainedBatch& trained) const {
   if (const Status kept = WriteFileAtomically(path, BatchAsMultiSlot(trained.batch)); !kept.ok()) {
     return "; the batch cannot be kept: " + kept.message();
   }
+  if (rule_.is_of_features) {
+    return "; the batch is kept as the features made it, lines of the slots in the job's order, in \"" + path + "\"";
+  }
   return "; the batch is kept: look at it, or run it again, with --set filelist='[\"" + path +
          "\"]' --set data_desc.pipe_command=cat --set data_desc.batch_size=" + std::to_string(trained.batch.rows());
 }

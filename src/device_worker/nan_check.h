@@ -40,6 +40,7 @@ struct NanCheckRule {
   std::string loss;                   ///< of the program; empty: it has none, or it is not looked at
   NonFiniteLosses* passed = nullptr;  ///< takes losses that do not end the job; null: they do. Outlives the check.
   std::string folder;                 ///< for the batch, as nan_batch_STEP.txt; empty: it is not kept
+  bool is_of_features = false;        ///< the job reads columns, and not what is kept
 };
 
 /// Ends the job when the loss, or one of some variables (check_nan_var_names), holds a NaN or an infinite value after a

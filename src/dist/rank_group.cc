@@ -12,7 +12,7 @@ RankGroup::RankGroup(Communicator& communicator, RankRestarts* restarts)
       restarts_(restarts),
       calls_(communicator),
       tables_(calls_),
-      evaluation_end_(calls_) {}
+      common_end_(calls_) {}
 
 std::pair<int, int> RankGroup::ShareOf(int count) const {
   if (serves()) return {count, 0};

@@ -38,8 +38,8 @@ class RankGroup {
   RankCalls& calls() { return calls_; }
   RankTables& tables() { return tables_; }
   RankRestarts* restarts() const { return restarts_; }
-  /// Of the evaluations that ranks share.
-  CommonEnd& evaluation_end() { return evaluation_end_; }
+  /// Of what ranks do together before and between batches: statistics of features, loads and evaluations, in turn.
+  CommonEnd& common_end() { return common_end_; }
 
   /// Of `count` things in a row those of this rank, where it trains: the first one, and how many.
   std::pair<int, int> ShareOf(int count) const;
@@ -59,7 +59,7 @@ class RankGroup {
   RankRestarts* restarts_;
   RankCalls calls_;
   RankTables tables_;
-  CommonEnd evaluation_end_;
+  CommonEnd common_end_;
 };
 
 /// RankGroup::Agree, or, with null, of the only process of a job, `mine`.

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -279,6 +280,44 @@ PyFrame FrameOfStream(const py::capsule& capsule, const std::string& name) {
       [&](const std::stop_token& stop) { return DataFrame::Take(std::move(stream), name, stop); })};
 }
 
+/// What a column of floats says in all rows of a part, where each is a whole number or none: the text of the first one;
+/// empty otherwise.
+std::string WholeFloat(const FrameColumn& column, const ArrowArray& rows) {
+  const FrameColumn& values = column.is_list() ? column.items() : column;
+  if (!values || !values.type_name().starts_with("float")) return "";
+  std::string first;
+  std::string scratch;
+  for (int64_t row = rows.offset; row < rows.offset + rows.length; ++row) {
+    int64_t begin = row;
+    int64_t end = row + 1;
+    if (column.is_list()) column.List(row, &begin, &end);
+    for (; begin < end; ++begin) {
+      const std::string_view text = values.Text(begin, &scratch);
+      if (text.empty() || text == "nan") continue;
+      if (!text.ends_with(".0")) return "";
+      if (first.empty()) first = text;
+    }
+  }
+  return first;
+}
+
+/// Of `columns`, which the frame has, those that hold whole numbers as floats in a part of it, with a text of theirs.
+std::vector<std::pair<std::string, std::string>> WholeFloats(const DataFrame& frame,
+                                                             const std::vector<std::string>& columns) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const std::string& name : columns) {
+    const auto at = std::find(frame.columns().begin(), frame.columns().end(), name);
+    if (at == frame.columns().end()) throw StatusError(NotFound(frame.name() + " has no column \"" + name + "\""));
+    std::string text;
+    for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
+      const FrameColumn& column = part->columns[static_cast<size_t>(at - frame.columns().begin())];
+      if (text.empty()) text = WholeFloat(column, *part->array.get());
+    }
+    if (!text.empty()) found.emplace_back(name, text);
+  }
+  return found;
+}
+
 }  // namespace
 
 void BindFrame(py::module_& module) {
@@ -299,6 +338,12 @@ void BindFrame(py::module_& module) {
             std::string bytes;
             ThrowUnlessOk(AppendCellRecords(*self.frame, columns, &bytes));
             return py::bytes(bytes);
+          },
+          py::arg("columns"))
+      .def(
+          "whole_floats",
+          [](const PyFrame& self, const std::vector<std::string>& columns) {
+            return WholeFloats(*self.frame, columns);
           },
           py::arg("columns"))
       .def_property_readonly("rows", [](const PyFrame& self) { return self.frame->rows(); })

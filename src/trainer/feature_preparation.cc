@@ -121,10 +121,18 @@ Status Prepare(const FeaturePreparation& how, const Environment& environment, co
 Status PrepareFeatures(const FeaturePreparation& how, const Environment& environment, std::stop_token stop,
                        LoadedConfig* config) {
   if (config->desc->data_desc().feature_size() == 0) return Status::Ok();
-  if (how.ranks == nullptr) return Prepare(how, environment, stop, config);
+  const Status stopped = Cancelled("stopped while statistics of features were taken; nothing of them is kept");
+  if (how.ranks == nullptr) {
+    Status prepared = Prepare(how, environment, stop, config);
+    return prepared.code() == StatusCode::kCancelled ? stopped : prepared;
+  }
+  // The leader reads while the others wait for it, and a stop of any rank ends that.
+  CommonEnd& end = how.ranks->common_end();
+  const std::stop_token ended = end.Begin();
+  const std::stop_callback give_up(std::move(stop), [&end] { end.GiveUp(); });
   Status prepared;
-  if (how.ranks->leads()) prepared = Prepare(how, environment, stop, config);
-  MR_TRY(how.ranks->Agree(prepared));
+  if (how.ranks->leads()) prepared = Prepare(how, environment, ended, config);
+  MR_TRY(how.ranks->Agree(prepared.code() == StatusCode::kCancelled ? stopped : prepared));
   std::string states = config->desc->data_desc().feature_states().SerializeAsString();
   MR_TRY(how.ranks->FromLeader(&states));
   if (!config->desc->mutable_data_desc()->mutable_feature_states()->ParseFromString(states)) {

@@ -395,6 +395,7 @@ NanCheckRule JobSession::nan_check_rule() {
   NanCheckRule rule;
   rule.names = {names.begin(), names.end()};
   rule.folder = job_->output_dir();
+  rule.is_of_features = job_->desc().data_desc().feature_size() > 0;
   // What does not train spoils nothing: its metrics say nan.
   if (!job_->desc().infer()) rule.loss = job_->loss();
   if (job_->desc().allow_non_finite()) rule.passed = &non_finite_losses_;

@@ -237,29 +237,51 @@ Status MultiTrainer::TakeOver(const RunState& state, const std::stop_token& stop
   return LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop);
 }
 
+Result<PassStats> MultiTrainer::LoadOnRanks(InMemoryControl& memory, const std::stop_token& asked) {
+  CommonEnd& end = session_->ranks()->common_end();
+  loading_ = std::stop_source();
+  on_asked_.emplace(asked, [source = loading_]() mutable { source.request_stop(); });
+  const std::stop_callback on_end(end.Begin(), [this] { loading_.request_stop(); });
+  const std::stop_callback give_up(asked, [&end] { end.GiveUp(); });
+  Result<PassStats> load = PassStats{};
+  if (!memory.IsLoaded()) load = memory.LoadIntoMemory(loading_.get_token());
+  if (!load.ok()) end.GiveUp();
+  // What ended this rank's loading is another's failure, which that one tells.
+  const bool is_cut = load.status().code() == StatusCode::kCancelled && !asked.stop_requested();
+  MR_TRY(session_->ranks()->Agree(is_cut ? Status::Ok() : load.status()));
+  MR_TRY(session_->ranks()->Agree(load.status()));
+  return load;
+}
+
 Status MultiTrainer::Load(const std::stop_token& stop) {
   auto* memory = dynamic_cast<InMemoryControl*>(&dataset());
   if (memory == nullptr) return Status::Ok();
   RunReport& report = run_->report();
   RunState& state = run_->state();
   const auto start = Clock::now();
-  // Each rank ends its own loading at once, and all of them end the run.
   const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   Result<PassStats> load = PassStats{};
   if (job_->desc().dataset().preload()) {
+    // Each rank ends its own loading at once, and all of them end the run.
     Status begun = memory->PreloadIntoMemory(asked);
     load = begun.ok() ? memory->WaitPreloadDone() : Result<PassStats>(std::move(begun));
+    if (Status all = Agreed(session_->ranks(), load.status()); !all.ok()) load = std::move(all);
+  } else if (ranks_ != nullptr) {
+    load = LoadOnRanks(*memory, asked);
   } else if (!memory->IsLoaded()) {
     load = memory->LoadIntoMemory(asked);
   }
-  Status loaded = Agreed(session_->ranks(), load.status());
+  Status loaded = load.status();
   if (loaded.code() == StatusCode::kCancelled && (asked.stop_requested() || job_->is_dist())) {
     report.interrupted = true;
     return Status::Ok();
   }
   MR_TRY(std::move(loaded));
   int64_t rows = memory->MemoryDataSize();
-  if (ranks_ != nullptr) MR_TRY(ranks_->SumLoads(&*load, &rows));
+  if (ranks_ != nullptr) {
+    MR_TRY(ranks_->SumLoads(&*load, &rows));
+    MR_TRY(session_->ranks()->Agree(CheckBadLinesOfRanks(*load)));
+  }
   report.load = *std::move(load);
   report.load_seconds = SecondsSince(start);
   if (run_->hooks().reporter != nullptr) MR_TRY(run_->hooks().reporter->OnLoad(report.load));
@@ -359,6 +381,9 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   MR_TRY(GatherProgress(*stats));
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
   MR_TRY(FillPassReport(*stats));
+  if (const Status lines = Agreed(session_->ranks(), CheckBadLinesOfRanks(run_->pass().data)); !lines.ok()) {
+    return run_->CheckpointAfterFailure(lines, readers_ == nullptr);
+  }
   MR_TRY(run_->ReportPass());
   // A resumed run goes through what is left of a pass that a stop ended.
   if (!run_->report().interrupted) {
@@ -565,6 +590,19 @@ void MultiTrainer::SnapshotProgress() {
   state.printed_batches = first.earlier_batches + first.batches;
   state.metric_totals = job_->metrics().NewTotals();
   state.metric_window = fetch_observer_->Window();
+}
+
+Status MultiTrainer::CheckBadLinesOfRanks(const PassStats& data) const {
+  const BadLinePolicy& policy = job_->desc().data_desc().bad_lines();
+  if (ranks_ == nullptr || policy.action() == BadLinePolicy::FAIL || data.bad_lines <= policy.max_lines()) {
+    return Status::Ok();
+  }
+  std::string text =
+      "too many bad lines: " + std::to_string(data.bad_lines) + " among the " + std::to_string(data.lines) +
+      " lines of all ranks, more than data_desc.bad_lines { max_lines: " + std::to_string(policy.max_lines()) +
+      " } allows; the first are:";
+  for (const std::string& line : data.first_bad_lines) text += "\n  " + line;
+  return BadData(std::move(text));
 }
 
 Status MultiTrainer::FillPassReport(const PassStats& stats) {

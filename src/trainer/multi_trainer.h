@@ -73,6 +73,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// Brings metrics, readers and operators to where an earlier run stood.
   Status TakeOver(const RunState& state, const std::stop_token& stop);
   Status Load(const std::stop_token& stop);
+  /// Loads this rank's rows; what ends that of one rank ends that of all. A collective.
+  Result<PassStats> LoadOnRanks(InMemoryControl& memory, const std::stop_token& asked);
   /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.
   Status PreparePass(const std::stop_token& stop);
   Status RunPass(const std::stop_token& stop);
@@ -98,6 +100,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// The workers stand still: does what is due. True where those of all ranks have ended.
   Result<bool> AtPause(const std::stop_token& stop);
   Status FillPassReport(const PassStats& stats);
+  /// kBadData where ranks have left out more lines than the job allows, though none of them alone: the leader knows.
+  Status CheckBadLinesOfRanks(const PassStats& data) const;
   /// Every frame that a batch runs through, in the same order in each run of the job.
   std::vector<const Frame*> AllFrames() const;
   /// A worker that waits for a dump's converter, or stands in a long loop, would not come to a boundary.
@@ -124,6 +128,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   bool is_stopping_ = false;             ///< the run ends with the pauses of this pass
   ConsumedRanges pass_base_;             ///< what an interrupted run trained of this pass
   std::stop_token asked_to_stop_;        ///< the caller's, within Run
+  std::stop_source loading_;             ///< of ranks: ends a load, and the shuffle behind it
+  std::optional<std::stop_callback<std::function<void()>>> on_asked_;  ///< asks it to
   std::stop_source stop_workers_;
   std::vector<FetchLine::Value> last_fetched_;  ///< of the pass
   Clock::time_point stop_seen_ = Clock::time_point::max();

@@ -50,11 +50,16 @@ EarlierLines LinesUpTo(std::string_view text, int64_t step) {
   return kept;
 }
 
-/// A line of metrics.jsonl but for its epoch: a model stands at the end of one and at the begin of the next.
-std::string WithoutEpoch(std::string line) {
-  const size_t begin = line.find("\"epoch\":");
-  if (begin != std::string::npos) line.erase(begin, line.find(',', begin) - begin);
-  return line;
+/// What a line of metrics.jsonl is of, but for its epoch, as a model stands at the end of one and at the begin of the
+/// next, and for values: sums of ranks differ in their last digits from one measurement to the next.
+std::string MeasuredIn(const std::string& line) {
+  std::string measured;
+  for (size_t begin = 0; begin < line.size(); begin = line.find(',', begin + 1)) {
+    const std::string_view field = std::string_view(line).substr(begin + 1, line.find(',', begin + 1) - begin - 1);
+    if (field.starts_with("\"epoch\":")) continue;
+    measured += field.substr(0, field.starts_with("\"eval_") ? field.rfind(':') : field.size());
+  }
+  return measured;
 }
 
 void BeginLine(JsonWriter* json, int64_t step, int64_t epoch, int64_t examples) {
@@ -214,7 +219,7 @@ Status RunRecorder::RecordEval(const EvalReport& report) {
   }
   json.EndObject();
   // A run that goes on evaluates once more what an end within the epoch's end had evaluated already.
-  if (WithoutEpoch(json.text()) == WithoutEpoch(evaluation_)) return Status::Ok();
+  if (MeasuredIn(json.text()) == MeasuredIn(evaluation_)) return Status::Ok();
   MR_TRY(AppendLine(json.text()));
   return AddEvents(report.step, scalars);
 }

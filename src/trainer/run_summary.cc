@@ -133,6 +133,12 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
     }
     return start + "reading files: use a faster disk" + in_memory;
   }
+  const int trainers = summary.ranks - summary.servers;
+  const int64_t files = summary.data.files;
+  if (summary.ranks > 1 && !summary.interrupted && files > 0 && files < trainers && Stage(summary, "shuffle") == 0) {
+    return std::to_string(trainers - files) + " of " + std::to_string(trainers) +
+           " ranks had no file: split the input into as many as there are ranks, or several times as many";
+  }
   if (summary.ranks > 1 && exchange > 0.3 * busy) {
     return "ranks waited for each other " + Percent(exchange / busy) +
            " of the time: give each as many lines, raise data_desc.batch_size, or use a faster network";

@@ -28,7 +28,7 @@ Status ReadAll(Communicator& communicator, std::vector<size_t>* read) {
   MR_TRY(communicator.Barrier());
   for (int thing = 0; thing < kThings; ++thing) {
     const bool is_endless = thing % 2 == 1;
-    const std::stop_token end = group.evaluation_end().Begin();
+    const std::stop_token end = group.common_end().Begin();
     const std::unique_ptr<FileQueue> queue = files.OfEvaluation(thing, is_endless ? SIZE_MAX : kFilesOfAThing);
     size_t count = 0;
     while (!end.stop_requested()) {
@@ -38,7 +38,7 @@ Status ReadAll(Communicator& communicator, std::vector<size_t>* read) {
       if (!is_endless && *file >= kFilesOfAThing) break;
       ++count;
       group.calls().Wake();  // lets others go on in a simulation, as rank 0 counts for itself
-      if (is_endless && count == 2 && group.rank() == thing % group.size()) group.evaluation_end().GiveUp();
+      if (is_endless && count == 2 && group.rank() == thing % group.size()) group.common_end().GiveUp();
     }
     if (end.stop_requested() != is_endless) return Internal("thing " + std::to_string(thing) + " ended otherwise");
     read->push_back(count);
@@ -98,15 +98,15 @@ TEST(CommonEndTest, WhoComesLateFindsThatItIsOver) {
   LocalCluster cluster(2);
   RankGroup first(cluster.rank(0));
   RankGroup second(cluster.rank(1));
-  first.evaluation_end().Begin();
-  first.evaluation_end().GiveUp();
-  first.evaluation_end().GiveUp();
+  first.common_end().Begin();
+  first.common_end().GiveUp();
+  first.common_end().GiveUp();
   // What was asked behind it is answered, so it has come.
   std::vector<std::string> answers;
   const Status asked = first.calls().Ask(RankService::kFiles, {std::nullopt, ""}, &answers);
   EXPECT_EQ(asked.code(), StatusCode::kNotFound) << asked.ToString();
-  EXPECT_TRUE(second.evaluation_end().Begin().stop_requested());
-  EXPECT_FALSE(second.evaluation_end().Begin().stop_requested());
+  EXPECT_TRUE(second.common_end().Begin().stop_requested());
+  EXPECT_FALSE(second.common_end().Begin().stop_requested());
 }
 
 }  // namespace

@@ -161,6 +161,21 @@ TEST_F(InspectMain, AConvertedJobHasTheBatchesOfItsText) {
   }
 }
 
+TEST_F(InspectMain, AConvertedJobOfFeaturesTrainsRowsThatLackValues) {
+  Write("part-0", "y,city\n1,Wien\n0,\n1,Graz\n");
+  std::ofstream(folder_ + "/job.prototxt")
+      << "filelist: \"" << folder_
+      << "/part-0\"\ndata_desc { name: \"csv\" feature { name: \"label\" from: \"y\" id {} "
+      << "is_dense: true } feature { name: \"city\" hash {} } }\n";
+  const std::string batches = Run("head --format=jsonl").output;
+  EXPECT_EQ(Run("convert --output_dir=" + folder_ + "/binary").exit_code, 0);
+  std::filesystem::copy_file(folder_ + "/binary/job.prototxt", folder_ + "/job.prototxt",
+                             std::filesystem::copy_options::overwrite_existing);
+  const Outcome read = Run("head --format=jsonl");
+  EXPECT_EQ(read.exit_code, 0) << read.errors;
+  EXPECT_EQ(read.output, batches);
+}
+
 TEST_F(InspectMain, ABadLineLeavesNoHalfFile) {
   Write("part-0", std::string(kThreeRows) + "1 1 2 7 x 1 77 2 0.5 -1\n");
   WriteJob("");

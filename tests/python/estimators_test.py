@@ -117,6 +117,18 @@ class EstimatorsTest(unittest.TestCase):
             millrace.Classifier(epochs=1).fit(dict(columns, user=["a"] + columns["user"][:-2] + ["a"]), y)
             millrace.Classifier(epochs=1).fit({"few": ["a", "b", "c", "d"]}, [0, 1, 0, 1])
 
+    def test_a_score_is_of_one_label_a_row(self):
+        columns = {"u": [str(i % 3) for i in range(300)]}
+        y = np.array([i % 3 == 0 for i in range(300)])
+        for model, labels in ((millrace.Classifier(epochs=3), y.astype(int)), (millrace.Regressor(epochs=3), y.astype(float))):
+            model.fit(columns, labels)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.assertEqual(model.score(columns, labels[:, None]), model.score(columns, labels))
+            for short in (labels[:1], labels[:-1]):
+                with self.assertRaisesRegex(ValueError, r"inconsistent numbers of samples: \[300, \d+\]"):
+                    model.score(columns, short)
+
     def test_a_saved_model_scores_files_without_the_label_and_with_other_words_for_missing(self):
         program = os.path.join(os.environ.get("MILLRACE_BIN", ""), "predictor")
         if not os.path.exists(program):

@@ -191,8 +191,15 @@ class FramesTest(unittest.TestCase):
             model.predict({**columns, "town": gaps["town"].to_numpy()})
         with self.assertWarnsRegex(millrace.MillraceWarning, 'predict: column "town" holds whole numbers'):
             model.predict({**columns, "town": np.ma.masked_array(np.arange(50.0), [True] * 25 + [False] * 25)})
-        with self.assertWarnsRegex(millrace.MillraceWarning, said):
-            job.fit([frame, gaps], verbose=False)
+        for parts in ([frame, gaps], iter([frame, gaps])):
+            with self.assertWarnsRegex(millrace.MillraceWarning, said):
+                job.fit(parts, verbose=False)
+        floats = {**columns, "town": [float(town) for town in columns["town"]]}
+        polars = support.package(self, "polars")
+        pyarrow = support.package(self, "pyarrow")
+        for given in (floats, polars.DataFrame(floats), pyarrow.table(floats), {**floats, "town": [*floats["town"][:-1], None]}):
+            with self.assertWarnsRegex(millrace.MillraceWarning, "predict: " + said):
+                model.predict(given)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             model.predict(gaps.astype({"town": "Int64"}))
@@ -359,6 +366,19 @@ class FramesTest(unittest.TestCase):
         np.testing.assert_array_equal(model.predict({**few, "tags": matrix}), model.predict({**few, "tags": ["0|2", "", "1"]}))
         with self.assertRaisesRegex(millrace.ConfigError, 'column "tags": a sparse matrix .* 2 would be lost'):
             model.predict({**few, "tags": 2 * matrix})
+
+    def test_a_parquet_file_that_its_checksums_deny_is_refused(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import parquet
+        path = self.folder + "/damaged.parquet"
+        parquet.write_table(pyarrow.table(rows_of(200)), path, write_page_checksum=True, compression="none", use_dictionary=False)
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        data[data.index(b"Wien")] ^= 1
+        with open(path, "wb") as file:
+            file.write(data)
+        with self.assertRaisesRegex(millrace.DataError, "(?i)crc|checksum"):
+            self.job().fit(path, verbose=False)
 
     def test_parquet_files_are_read(self):
         pyarrow = support.package(self, "pyarrow")

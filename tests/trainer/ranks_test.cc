@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
@@ -22,6 +23,7 @@
 #include "e2e/small_job.h"
 #include "paths.h"
 #include "sanitized.h"
+#include "trainer/feature_preparation.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
 #include "trainer/run_hooks.h"
@@ -362,6 +364,93 @@ TEST_F(RanksTest, ABadLineEndsAllRanksBeforeTheyShuffle) {
     EXPECT_THAT(status.message(), HasSubstr("part-3:"));
   }
   EXPECT_THAT(ended.statuses[0].message(), HasSubstr("rank 1 ("));
+}
+
+TEST_F(RanksTest, WhatEndsTheLoadOfOneRankEndsThatOfAll) {
+  // Rank 0 waits for the end of its file: it would for an hour.
+  const std::string mark = Folder("mark");
+  std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
+                                   << "  if [ \"$line\" = WAIT ]; then touch " << mark << "; exec sleep 3600; fi\n"
+                                   << "  echo \"$line\"\n"
+                                   << "done\n";
+  std::ofstream(small_.files()[0], std::ios::app) << "WAIT\n";
+  const std::vector<std::string> waits = {"data_desc.pipe_command=\"bash " + Folder("wait.sh") + "\""};
+  for (const std::string rows : {kInMemory, kShuffled}) {
+    SCOPED_TRACE(rows);
+    const std::string preloaded = "preload: true ";
+    std::string loaded = rows;
+    if (const size_t at = loaded.find(preloaded); at != std::string::npos) loaded.erase(at, preloaded.size());
+    const std::string job = small_.DeepJob(kSync + loaded);
+    std::filesystem::remove(mark);
+    const Ended cut = RunRanks(job, 3, Folder("cut"), {.overrides = waits, .stopped = 1, .stop_when = mark});
+    for (const Status& status : cut.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(cut.summary.interrupted);
+    EXPECT_EQ(cut.summary.examples, 0);
+  }
+  // Of the second rank's streams.
+  std::ofstream(small_.files()[4], std::ios::app) << "1 no_number\n";
+  const Ended bad = RunRanks(small_.DeepJob(kSync + std::string(kInMemory)), 3, Folder("bad"), {.overrides = waits});
+  for (const Status& status : bad.statuses) EXPECT_EQ(status.code(), StatusCode::kBadData) << status.ToString();
+  EXPECT_THAT(bad.statuses[0].message(), AllOf(HasSubstr("rank 1 ("), HasSubstr("part-4:")));
+}
+
+TEST_F(RanksTest, AStopOfAnyRankEndsTheStatisticsThatOneTakesForAll) {
+  const std::string mark = Folder("mark");
+  std::ofstream(Folder("data.csv")) << "label,age\n1,30\n";
+  std::ofstream(Folder("job.prototxt")) << "filelist: \"" << Folder("data.csv")
+                                        << "\" data_desc { name: \"csv\" pipe_command: \"cat && touch " << mark
+                                        << " && exec sleep 3600\" feature { name: \"label\" id {} is_dense: true } "
+                                           "feature { name: \"age\" standardize {} } }\n"
+                                        << "model { layer { name: \"z\" fc { in: \"age\" units: 1 } } loss { kind: "
+                                           "SIGMOID_CROSS_ENTROPY in: \"z\" label: \"label\" } "
+                                        << "optimizer { sgd { lr: 0.1 } } }";
+  LocalCluster cluster(2);
+  std::array<std::stop_source, 2> stops;
+  std::array<Status, 2> ended;
+  {
+    std::vector<std::jthread> threads;
+    for (int r = 0; r < 2; ++r) {
+      threads.emplace_back([&, r] {
+        RankGroup group(cluster.rank(r));
+        ConfigRequest request;
+        request.file = Folder("job.prototxt");
+        request.known = NamesOf(DefaultEnvironment());
+        LoadedConfig config = LoadTrainerDesc(request).value();
+        const FeaturePreparation how{.ranks = &group};
+        const auto at = static_cast<size_t>(r);
+        ended[at] = PrepareFeatures(how, DefaultEnvironment(), stops[at].get_token(), &config);
+      });
+    }
+    while (!std::filesystem::exists(mark)) std::this_thread::yield();
+    stops[1].request_stop();
+  }
+  for (const Status& status : ended) {
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("stopped while statistics of features were taken"));
+  }
+}
+
+TEST_F(RanksTest, LinesThatRanksLeaveOutAreCountedTogether) {
+  // A file of each rank, in step or not.
+  for (const size_t file : {0U, 4U, 5U}) std::ofstream(small_.files()[file], std::ios::app) << "1 x\n1 y\n";
+  const std::string most = "data_desc.bad_lines={ action: QUARANTINE max_lines: ";
+  for (const std::string& dist :
+       {std::string(kSync), kSync + std::string(kInMemory), "dist { update: ASYNC } " + std::string(kInMemory)}) {
+    SCOPED_TRACE(dist);
+    const std::string out = Folder("out_" + std::to_string(dist.size()));
+    const std::string job = small_.DeepJob(dist + "epochs: 2 checkpoint { every_steps: 1000 }");
+    const Ended over = RunRanks(job, 3, out, {.overrides = {most + "5 }"}});
+    for (const Status& status : over.statuses) EXPECT_EQ(status.code(), StatusCode::kBadData) << status.ToString();
+    EXPECT_THAT(over.statuses[0].message(), AllOf(HasSubstr("too many bad lines: 6 among the 1506 lines of all ranks, "
+                                                            "more than data_desc.bad_lines { max_lines: 5 } allows"),
+                                                  HasSubstr("part-0:"), HasSubstr("part-4:"), HasSubstr("part-5:")));
+    const Ended within = RunRanks(job, 3, out, {.resume = "auto", .overrides = {most + "6 }"}});
+    for (const Status& status : within.statuses) EXPECT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(within.summary.examples, 3000);
+    const Ended anew = RunRanks(job, 3, out + "_anew", {.overrides = {most + "6 }"}});
+    EXPECT_EQ(anew.summary.data.quarantine_path, out + "_anew/bad_lines.txt, " + out + "_anew/bad_lines.rank-1.txt, " +
+                                                     out + "_anew/bad_lines.rank-2.txt");
+  }
 }
 
 TEST_F(RanksTest, UsersThatRanksShuffleByAreReadFromASlotOfIds) {
@@ -731,11 +820,13 @@ TEST_P(EvaluationOfRanksTest, AnyNumberOfRanksComesToTheMetricsOfOne) {
   for (const Status& status : trained.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
   // A run that is over measures its model once more.
   std::optional<EvalReport> alone;
+  const std::string lines = ReadFile(Folder("run") + "/metrics.jsonl").value();
   for (const int ranks : Numbers({1, 2, 3, 5})) {
     SCOPED_TRACE(ranks);
     const Ended again = RunRanks(job, ranks, Folder("run"), {.resume = "auto", .overrides = Overrides("")});
     for (const Status& status : again.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_EQ(again.summary.run_batches, 0);
+    EXPECT_EQ(ReadFile(Folder("run") + "/metrics.jsonl").value(), lines);
     const EvalReport& report = again.summary.eval;
     EXPECT_EQ(report.examples, 955);
     EXPECT_EQ(report.data.files, 7);
