@@ -56,8 +56,7 @@ void StopOnSignal::Wait() {
   while (true) {
     siginfo_t info{};
     const int signal = has_to_say ? sigtimedwait(&set, &info, &kMoment) : sigwaitinfo(&set, &info);
-    // The run may have ended meanwhile.
-    if (std::exchange(has_to_say, false) && signal != kWakeUp && !is_quiet_) Say(SIGCONT);
+    if (std::exchange(has_to_say, false) && signal != kWakeUp) Say(SIGCONT);
     if (signal < 0 && errno == EAGAIN) continue;
     if (signal < 0) {
       if (errno != EINTR) return;

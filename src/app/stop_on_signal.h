@@ -29,7 +29,7 @@ class StopOnSignal {
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
   std::stop_token token() const { return source_.get_token(); }
-  /// Whether it is left to another rank to say that the run stops, or there is nothing to stop any more.
+  /// Whether it is left to another rank to say that the run stops.
   void BeQuiet(bool is_quiet) { is_quiet_ = is_quiet; }
 
  private:

@@ -248,9 +248,7 @@ Status Run(const CommandLine& line, bool* is_told) {
       *communicator, signals.token(),
       [&](RankGroup& ranks) {
         signals.BeQuiet(!ranks.leads());
-        Status ended = run(&ranks);
-        signals.BeQuiet(true);
-        return ended;
+        return run(&ranks);
       },
       [](const Status& failure) { PrintFailure(kProgram.name, failure); });
 }

@@ -8,11 +8,7 @@
 namespace millrace {
 
 RankGroup::RankGroup(Communicator& communicator, RankRestarts* restarts)
-    : communicator_(&communicator),
-      restarts_(restarts),
-      calls_(communicator),
-      tables_(calls_),
-      common_end_(calls_) {}
+    : communicator_(&communicator), restarts_(restarts), calls_(communicator), tables_(calls_), common_end_(calls_) {}
 
 std::pair<int, int> RankGroup::ShareOf(int count) const {
   if (serves()) return {count, 0};
