@@ -136,6 +136,15 @@ class RanksTest : public testing::Test {
  protected:
   std::string Folder(const std::string& name) const { return small_.folder() + "/" + name; }
   std::vector<std::string> Model(const std::string& run) const { return FolderContent(Folder(run) + "/model"); }
+  /// The override with which the reader of a file waits before its end for an hour, and makes `mark` when it does.
+  std::string WaitAtTheEndOf(const std::string& file, const std::string& mark) const {
+    std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
+                                     << "  if [ \"$line\" = WAIT ]; then touch " << mark << "; exec sleep 3600; fi\n"
+                                     << "  echo \"$line\"\n"
+                                     << "done\n";
+    std::ofstream(file, std::ios::app) << "WAIT\n";
+    return "data_desc.pipe_command=\"bash " + Folder("wait.sh") + "\"";
+  }
 
   const SmallJob small_{1500, 11};
 };
@@ -376,12 +385,7 @@ TEST_F(RanksTest, ABadLineEndsAllRanksBeforeTheyShuffle) {
 TEST_F(RanksTest, WhatEndsTheLoadOfOneRankEndsThatOfAll) {
   // Rank 0 waits for the end of its file: it would for an hour.
   const std::string mark = Folder("mark");
-  std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
-                                   << "  if [ \"$line\" = WAIT ]; then touch " << mark << "; exec sleep 3600; fi\n"
-                                   << "  echo \"$line\"\n"
-                                   << "done\n";
-  std::ofstream(small_.files()[0], std::ios::app) << "WAIT\n";
-  const std::vector<std::string> waits = {"data_desc.pipe_command=\"bash " + Folder("wait.sh") + "\""};
+  const std::vector<std::string> waits = {WaitAtTheEndOf(small_.files()[0], mark)};
   for (const std::string rows : {kInMemory, kShuffled}) {
     SCOPED_TRACE(rows);
     const std::string preloaded = "preload: true ";
@@ -704,6 +708,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Pace{"GeoBf16", "dist { update: GEO geo_steps: 1 wire: BF16 } thread_num: 2"},
                     Pace{"Split", "dist { mode: SPLIT servers: 1 wire: BF16 }"},
                     Pace{"SplitGeo", "dist { update: GEO geo_steps: 5 mode: SPLIT servers: 1 } thread_num: 2"},
+                    Pace{"SplitInMemory",
+                         "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" }"},
                     Pace{"SplitShuffled",
                          "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" global_shuffle: "
                          "true }"},
@@ -862,14 +868,8 @@ TEST_P(EvaluationOfRanksTest, AStopOfAnyRankEndsItOnAll) {
   const std::string job = Job("checkpoint { every_steps: 1000 }");
   for (const int stopped : {0, 1}) {
     SCOPED_TRACE(stopped);
-    // The reader of one file waits before its end, and says so.
     const std::string mark = Folder("mark_" + std::to_string(stopped));
-    std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
-                                     << "  if [ \"$line\" = WAIT ]; then touch " << mark << "; exec sleep 3600; fi\n"
-                                     << "  echo \"$line\"\n"
-                                     << "done\n";
-    std::ofstream(small_.files()[9], std::ios::app) << "WAIT\n";
-    const std::string wait = "data_desc.pipe_command=\"bash " + Folder("wait.sh") + "\"";
+    const std::string wait = WaitAtTheEndOf(small_.files()[9], mark);
     const std::string name = "cut_" + std::to_string(stopped);
     const Ended cut =
         RunRanks(job, 3, Folder(name), {.overrides = Overrides(wait), .stopped = stopped, .stop_when = mark});
