@@ -148,7 +148,10 @@ Status RowCopies::Take(bool all, Asked* asked) {
         moved[f] -= known[f];
         known[f] = value;
       }
-      policy_->AddTo(moved, lr_.load(), row);
+      {
+        const RowGuard guard(locks_, row);
+        policy_->AddTo(moved, lr_.load(), row);
+      }
       MarksOf(row).read_at = asked->at;
     }
   }
@@ -190,9 +193,9 @@ Status RowCopies::Update(const KeyList& list, const std::vector<float*>& copies,
     for (size_t i = 0; i < copies.size(); ++i) {
       float* row = copies[i];
       if (row == nullptr) continue;
+      const RowGuard guard(locks_, row);
       policy_->Update(racy::Best(), step, &row, gradients.data() + i * dim_, 1);
-      // After the update, so that an exchange in between leaves the rest to the next one.
-      if (MarksOf(row).uses.fetch_add(1) == 0) first_uses->push_back({list.keys()[i], row});
+      if (MarksOf(row).uses++ == 0) first_uses->push_back({list.keys()[i], row});
     }
   }
   if (!first_uses->empty()) {
@@ -238,9 +241,13 @@ Status RowCopies::BeginExchange() {
       const auto owner = static_cast<size_t>(ranks_->OwnerOf(VirtualShardOf(used.key)));
       if (under_way_.rows[owner].empty()) ++messages;
       under_way_.rows[owner].push_back(used);
-      const float weight = WeightOf(MarksOf(used.row).uses.exchange(0), pushes);
+      float weight = 1;
+      {
+        const RowGuard guard(locks_, used.row);
+        weight = WeightOf(std::exchange(MarksOf(used.row).uses, 0), pushes);
+        racy::CopyRow(used.row, now.data(), floats_);
+      }
       MarksOf(used.row).sent_at = exchange_.load();
-      racy::CopyRow(used.row, now.data(), floats_);
       float* const known = KnownOf(used.row);
       Moved& moved = moved_[owner];
       if (policy_->has_squares()) moved.squares.push_back(policy_->SquaresOf(known));

@@ -16,6 +16,7 @@
 #include "dist/key_lists.h"
 #include "dist/rank_tables.h"
 #include "dist/recycled.h"
+#include "kernels/row_locks.h"
 #include "table/key_index.h"
 #include "table/row_policy.h"
 #include "table/slab_rows.h"
@@ -47,8 +48,8 @@ namespace millrace {
 ///
 /// Find, Update and Fetch may be called by any number of threads. Find waits for owners where a row is not here, and
 /// the Update that begins an exchange for the one before. Both return what failed there: kUnavailable when a rank is
-/// lost, or when there is no memory for a copy. Workers of a rank that move a row at once lose parts of each other's
-/// updates, as Hogwild workers do, and perhaps of what came from its owner.
+/// lost, or when there is no memory for a copy. No update of a copy is lost: each holds the copy's lock meanwhile, as
+/// does what comes from its owner. The owner's own workers update its rows as Hogwild workers do.
 class RowCopies {
  public:
   /// `part`, which this rank has of the table, outlives the object, as `ranks` does. kInvalidConfig for a class of
@@ -75,7 +76,7 @@ class RowCopies {
   static size_t CopyFloats(const TableShape& shape);
   /// What stands behind a copy and what is known of it.
   struct Marks {
-    std::atomic<uint32_t> uses{0};     ///< pushes since the last exchange that has it
+    uint32_t uses = 0;                 ///< pushes since the last exchange that has it; under the copy's lock
     std::atomic<uint32_t> sent_at{0};  ///< the number of the last exchange that has it; 0: none
     std::atomic<uint32_t> read_at{0};  ///< the number of the exchange before which the owner's row was read; 0: never
   };
@@ -133,6 +134,7 @@ class RowCopies {
   const size_t dim_;
   const size_t floats_;  ///< of a row
   SlabRows rows_;        ///< of a copy: the row, what is known of it, Marks
+  RowLocks locks_;       ///< of copies. An update that another thread overwrote would be taken for a move back
   std::vector<std::unique_ptr<KeyIndexShard>> shards_;
   Reclaimer reclaimer_;
   std::atomic<uint32_t> exchange_{kOld};  ///< the number of the next one
