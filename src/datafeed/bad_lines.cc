@@ -204,13 +204,18 @@ Status BadLines::CheckShare() const {
   return OverBudget(fraction);
 }
 
+Status TooManyBadLines(int64_t bad, const std::string& lines, std::string_view limit,
+                       std::span<const std::string> first) {
+  std::string text = "too many bad lines: " + std::to_string(bad) + " among the " + lines +
+                     ", more than data_desc.bad_lines { " + std::string(limit) + " } allows; the first are:";
+  for (const std::string& message : first) text += "\n  " + message;
+  return BadData(std::move(text));
+}
+
 Status BadLines::OverBudget(std::string_view limit) const {
   const int64_t bad = bad_lines();
   const int64_t all = std::max(lines_.load(std::memory_order_relaxed), bad);
-  std::string text = "too many bad lines: " + std::to_string(bad) + " among the first " + std::to_string(all) +
-                     " lines, more than data_desc.bad_lines { " + std::string(limit) + " } allows; the first are:";
-  for (const std::string& message : first_) text += "\n  " + message;
-  return BadData(std::move(text));
+  return TooManyBadLines(bad, "first " + std::to_string(all) + " lines", limit, first_);
 }
 
 std::map<std::string, int64_t> BadLines::counts_by_kind() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ std::string QuarantinePath(const BadLinePolicy& policy, const std::string& outpu
 /// The file that a rank writes bad lines to: rank 0 to `path`, others beside it: "bad_lines.txt" is
 /// "bad_lines.rank-1.txt" of rank 1.
 std::string QuarantineOfRank(const std::string& path, int rank);
+/// kBadData: what ends a pass with more bad lines than `limit` of data_desc.bad_lines allows ("max_lines: 3"). `lines`
+/// is of how many ("first 20 lines"), `first` what was wrong with the first few.
+Status TooManyBadLines(int64_t bad, const std::string& lines, std::string_view limit,
+                       std::span<const std::string> first);
 
 /// Decides what becomes of lines that do not parse, for all threads of a pass: fail, skip within a budget, or skip and
 /// write them to a file, in which each stands once, however often it is met; what stands in a file of another rank

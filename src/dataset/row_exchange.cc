@@ -14,7 +14,6 @@
 #include "datafeed/packed_rows.h"
 #include "datafeed/row_decoder.h"
 #include "datafeed/varint.h"
-#include "dist/part_of.h"
 #include "dist/wire.h"
 
 namespace millrace {
@@ -140,10 +139,9 @@ class Exchange {
         out_(static_cast<size_t>(shuffle.ranks->size())),
         messages_(out_.size()),
         arrived_(streams.size()) {
-    const int all = shuffle.targets.streams;
     for (int r = 0; r < shuffle.ranks->trainers(); ++r) {
-      const auto [begin, end] = PartOf(static_cast<size_t>(all), r, shuffle.ranks->trainers());
-      for (size_t s = begin; s < end; ++s) owners_.push_back({r, static_cast<int>(s - begin)});
+      const int count = shuffle.ranks->ShareOf(shuffle.targets.streams, r).second;
+      for (int s = 0; s < count; ++s) owners_.push_back({r, s});
     }
     for (int r = 0; r < shuffle.ranks->size(); ++r) {
       if (r != shuffle.ranks->rank()) out_[static_cast<size_t>(r)].Reserve(shuffle.most_bytes / out_.size());

@@ -10,9 +10,9 @@ namespace millrace {
 RankGroup::RankGroup(Communicator& communicator, RankRestarts* restarts)
     : communicator_(&communicator), restarts_(restarts), calls_(communicator), tables_(calls_), common_end_(calls_) {}
 
-std::pair<int, int> RankGroup::ShareOf(int count) const {
-  if (serves()) return {count, 0};
-  const auto [first, end] = PartOf(static_cast<size_t>(count), rank(), trainers());
+std::pair<int, int> RankGroup::ShareOf(int count, int rank) const {
+  if (rank >= trainers()) return {count, 0};
+  const auto [first, end] = PartOf(static_cast<size_t>(count), rank, trainers());
   return {static_cast<int>(first), static_cast<int>(end - first)};
 }
 

@@ -41,8 +41,9 @@ class RankGroup {
   /// Of what ranks do together before and between batches: statistics of features, loads and evaluations, in turn.
   CommonEnd& common_end() { return common_end_; }
 
-  /// Of `count` things in a row those of this rank, where it trains: the first one, and how many.
-  std::pair<int, int> ShareOf(int count) const;
+  /// Of `count` things in a row those of this rank, or of `rank`, where it trains: the first one, and how many.
+  std::pair<int, int> ShareOf(int count) const { return ShareOf(count, rank()); }
+  std::pair<int, int> ShareOf(int count, int rank) const;
 
   // Collectives.
 

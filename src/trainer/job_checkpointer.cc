@@ -383,6 +383,10 @@ Status JobCheckpointer::Fits(const CheckpointManifest& manifest) {
         changes_.push_back(std::move(field));
       } else if (matters) {
         add(field.path + " was " + field.before + " and is now " + field.now);
+        if (IsOf(field.path, "dist")) {
+          add("a step of dist.update: SYNC takes a batch of each of micro_batches streams, so a run that began so goes "
+              "on with as many, and no other goes on so");
+        }
       }
     }
   } else if (!desc.infer() && manifest.seed() != desc.seed()) {

@@ -9,6 +9,7 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
+#include "datafeed/bad_lines.h"
 #include "device_worker/sync_worker.h"
 #include "runtime/transfer.h"
 #include "trainer/operator_states.h"
@@ -597,12 +598,8 @@ Status MultiTrainer::CheckBadLinesOfRanks(const PassStats& data) const {
   if (ranks_ == nullptr || policy.action() == BadLinePolicy::FAIL || data.bad_lines <= policy.max_lines()) {
     return Status::Ok();
   }
-  std::string text =
-      "too many bad lines: " + std::to_string(data.bad_lines) + " among the " + std::to_string(data.lines) +
-      " lines of all ranks, more than data_desc.bad_lines { max_lines: " + std::to_string(policy.max_lines()) +
-      " } allows; the first are:";
-  for (const std::string& line : data.first_bad_lines) text += "\n  " + line;
-  return BadData(std::move(text));
+  return TooManyBadLines(data.bad_lines, std::to_string(data.lines) + " lines of all ranks",
+                         "max_lines: " + std::to_string(policy.max_lines()), data.first_bad_lines);
 }
 
 Status MultiTrainer::FillPassReport(const PassStats& stats) {

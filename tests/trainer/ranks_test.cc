@@ -253,6 +253,17 @@ TEST_F(RanksTest, AClipOfATablesNormIsRefusedAndOneOfItsValuesIsNot) {
   }
 }
 
+TEST_F(RanksTest, ARunInStepThatIsToGoOnOtherwiseIsToldWhatItBeganWith) {
+  const Ended cut = RunRanks(small_.DeepJob(kSync + std::string("epochs: 3")), 2, Folder("cut"), {.stop_after = 2});
+  ASSERT_TRUE(cut.summary.interrupted);
+  const Ended other =
+      RunRanks(small_.DeepJob("dist { update: ASYNC } epochs: 3"), 2, Folder("cut"), {.resume = "auto"});
+  EXPECT_EQ(other.statuses[0].code(), StatusCode::kInvalidConfig);
+  EXPECT_THAT(other.statuses[0].message(),
+              AllOf(HasSubstr("dist.micro_batches was 8 and is now (none)"),
+                    HasSubstr("a step of dist.update: SYNC takes a batch of each of micro_batches streams")));
+}
+
 TEST_P(DatasetOfRanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) {
   const std::string job =
       small_.DeepJob(GetParam() + " epochs: 3 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
