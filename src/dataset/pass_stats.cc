@@ -39,6 +39,7 @@ constexpr Omission kOmissions[] = {
      "dataset.merge_by_lineid"},
     {"drop_last", "row of a batch that was not full", "rows of batches that were not full", "data_desc.drop_last"},
     {"blank_line", "blank line", "blank lines", nullptr},
+    {"empty_file", "file without a line", "files without a line", nullptr},
 };
 
 }  // namespace
