@@ -14,13 +14,32 @@ Result<FeatureStatistics*> GatheredStatistics::AddOne(const DataFeedDesc& desc) 
   return all_.back().get();
 }
 
+Status GatheredStatistics::AddMessage(const DataFeedDesc& desc, std::string_view message) {
+  if (message.empty()) return Status::Ok();
+  MR_ASSIGN(FeatureStatistics* const one, AddOne(desc));
+  WireReader in(message);
+  return one->AddFrom(&in);
+}
+
+std::string GatheredStatistics::Message() {
+  std::string message;
+  WireWriter out(&message);
+  if (const FeatureStatistics* const sum = AddUp(); sum != nullptr) sum->Put(&out);
+  return message;
+}
+
 Status GatheredStatistics::Finish(FeatureStates* states) {
+  const FeatureStatistics* const sum = AddUp();
+  return sum == nullptr ? BadData("nothing was read") : sum->Finish(states);
+}
+
+FeatureStatistics* GatheredStatistics::AddUp() {
   const std::lock_guard lock(mutex_);
   while (all_.size() > 1) {
     all_.front()->Add(*all_.back());
     all_.pop_back();
   }
-  return all_.empty() ? BadData("nothing was read") : all_.front()->Finish(states);
+  return all_.empty() ? nullptr : all_.front().get();
 }
 
 DataFeedDesc StatisticsDesc(const DataFeedDesc& desc) {

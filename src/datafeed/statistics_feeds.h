@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/status.h"
@@ -14,10 +16,20 @@ namespace millrace {
 class GatheredStatistics {
  public:
   Result<FeatureStatistics*> AddOne(const DataFeedDesc& desc);
-  /// All of them added up, when no feed reads any more: kBadData for a feature that has no value anywhere.
+  /// Adds what Message() of another process has of the same description.
+  Status AddMessage(const DataFeedDesc& desc, std::string_view message);
+
+  // When no feed reads any more.
+
+  /// All of them added up, for AddMessage.
+  std::string Message();
+  /// Writes all of them added up: kBadData for a feature that has no value anywhere.
   Status Finish(FeatureStates* states);
 
  private:
+  /// The sum of all; null when there is none.
+  FeatureStatistics* AddUp();
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<FeatureStatistics>> all_;
 };

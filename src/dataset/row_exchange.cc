@@ -14,7 +14,7 @@
 #include "datafeed/packed_rows.h"
 #include "datafeed/row_decoder.h"
 #include "datafeed/varint.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 namespace {

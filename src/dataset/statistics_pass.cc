@@ -9,27 +9,62 @@
 
 namespace millrace {
 
-Status TakeStatistics(const StatisticsPass& pass, std::stop_token stop, FeatureStates* states) {
-  GatheredStatistics gathered;
-  MR_ASSIGN(const DataFeedFactory feeds, StatisticsFeeds(*pass.feeds, *pass.desc, &gathered));
-  {
-    QueueDatasetOptions options;
-    options.threads = pass.threads;
-    options.stop = stop;
-    options.held = pass.held;
-    MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset,
-              QueueDataset::Create(StatisticsDesc(*pass.desc), *pass.files, feeds, std::move(options)));
-    MR_TRY(dataset->BeginPass({}));
-    int64_t rows = 0;
-    while (true) {
-      MR_ASSIGN(const BatchPtr batch, dataset->source(0).Next(stop));
-      if (batch == nullptr) break;
-      rows += batch->rows();
-      if (pass.on_rows != nullptr) pass.on_rows(rows);
-    }
-    MR_TRY(dataset->EndPass().status());
+namespace {
+
+std::vector<std::string> FilesHere(const StatisticsPass& pass) {
+  if (pass.ranks == nullptr) return *pass.files;
+  std::vector<std::string> files;
+  const auto readers = static_cast<size_t>(pass.readers);
+  for (auto i = static_cast<size_t>(pass.ranks->rank()); pass.ranks->rank() < pass.readers && i < pass.files->size();
+       i += readers) {
+    files.push_back((*pass.files)[i]);
   }
-  return gathered.Finish(states).Context("data_desc");
+  return files;
+}
+
+Status Gather(const StatisticsPass& pass, const std::stop_token& stop, GatheredStatistics* gathered) {
+  const std::vector<std::string> files = FilesHere(pass);
+  if (files.empty()) return Status::Ok();
+  MR_ASSIGN(const DataFeedFactory feeds, StatisticsFeeds(*pass.feeds, *pass.desc, gathered));
+  QueueDatasetOptions options;
+  options.threads = pass.threads;
+  options.stop = stop;
+  options.held = pass.held;
+  MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset,
+            QueueDataset::Create(StatisticsDesc(*pass.desc), files, feeds, std::move(options)));
+  MR_TRY(dataset->BeginPass({}));
+  int64_t rows = 0;
+  while (true) {
+    MR_ASSIGN(const BatchPtr batch, dataset->source(0).Next(stop));
+    if (batch == nullptr) break;
+    rows += batch->rows();
+    if (pass.on_rows != nullptr) pass.on_rows(rows);
+  }
+  return dataset->EndPass().status();
+}
+
+Status AddUp(const StatisticsPass& pass, const std::vector<std::string>& others, GatheredStatistics* gathered,
+             FeatureStates* states) {
+  for (const std::string& other : others) MR_TRY(gathered->AddMessage(*pass.desc, other));
+  return gathered->Finish(states).Context("data_desc");
+}
+
+}  // namespace
+
+Status TakeStatistics(const StatisticsPass& pass, const std::stop_token& asked, const std::stop_token& stop,
+                      FeatureStates* states) {
+  GatheredStatistics gathered;
+  const Status read = Gather(pass, stop, &gathered);
+  if (pass.ranks == nullptr) {
+    MR_TRY(Status(read));
+    return AddUp(pass, {}, &gathered, states);
+  }
+  RankGroup& ranks = *pass.ranks;
+  MR_TRY(ranks.AgreeOnEnd(read, asked));
+  std::vector<std::string> others;
+  MR_TRY(ranks.ToLeader(ranks.leads() ? std::string() : gathered.Message(), &others));
+  MR_TRY(ranks.Agree(ranks.leads() ? AddUp(pass, others, &gathered, states) : Status::Ok()));
+  return ranks.FromLeader(states);
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "datafeed/data_feed.h"
 #include "dataset/held_rows.h"
+#include "dist/rank_group.h"
 
 namespace millrace {
 
@@ -21,13 +22,20 @@ struct StatisticsPass {
   const DataFeedFactory* feeds = nullptr;
   HeldRows held = {};
   int threads = 1;  ///< that read and parse, where desc.thread_num is not set
+  /// Of which the first `readers` read the files together, file i rank i modulo them; null: this process reads all.
+  RankGroup* ranks = nullptr;
+  int readers = 1;
   /// Told every few thousand rows how many there were, by the calling thread. Empty: nobody is.
   std::function<void(int64_t rows)> on_rows = nullptr;
 };
 
-/// Reads the files by `threads` threads and writes what the features of the description lack into `states`. Bad lines
-/// are left out within the job's budget. Blocks. kBadData as a pass of training, and for a feature that has no value
-/// anywhere; kCancelled after a stop request.
-Status TakeStatistics(const StatisticsPass& pass, std::stop_token stop, FeatureStates* states);
+/// Reads the files by `threads` threads and writes what the features of the description lack into `states`, the same
+/// for any number of threads and ranks. Bad lines are left out within the job's budget, which each rank has. Blocks.
+/// kBadData as a pass of training, and for a feature that has no value anywhere; kCancelled after a stop request.
+///
+/// With ranks a collective, within what their CommonEnd has begun: `asked` is this rank's own request to stop, `stop`
+/// that of any rank. Each sends what it gathered to the leader, which gives the sums to all.
+Status TakeStatistics(const StatisticsPass& pass, const std::stop_token& asked, const std::stop_token& stop,
+                      FeatureStates* states);
 
 }  // namespace millrace

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dist/rank_group.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "runtime/executable.h"
 #include "runtime/scope.h"
 #include "runtime/tensor.h"

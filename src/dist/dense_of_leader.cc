@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "runtime/tensor.h"
 
 namespace millrace {

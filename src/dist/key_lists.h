@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "table/sparse_table.h"
 
 namespace millrace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/caught.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "comm/communicator.h"
 #include "core/status.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 

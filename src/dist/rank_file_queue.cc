@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 

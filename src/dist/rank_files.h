@@ -9,7 +9,7 @@
 
 #include "core/checksummed_file.h"
 #include "core/status.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "table/sparse_table.h"
 
 namespace millrace {

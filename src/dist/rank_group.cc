@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "comm/wire.h"
 #include "dist/part_of.h"
-#include "dist/wire.h"
 
 namespace millrace {
 
@@ -14,6 +14,20 @@ std::pair<int, int> RankGroup::ShareOf(int count, int rank) const {
   if (rank >= trainers()) return {count, 0};
   const auto [first, end] = PartOf(static_cast<size_t>(count), rank, trainers());
   return {static_cast<int>(first), static_cast<int>(end - first)};
+}
+
+Status RankGroup::AgreeOnEnd(const Status& mine, const std::stop_token& asked) {
+  if (!mine.ok()) common_end_.GiveUp();
+  const bool is_cut = mine.code() == StatusCode::kCancelled && !asked.stop_requested();
+  MR_TRY(Agree(is_cut ? Status::Ok() : mine));
+  return Agree(mine);
+}
+
+Status RankGroup::FromLeader(google::protobuf::MessageLite* message) {
+  std::string bytes;
+  if (leads()) bytes = message->SerializeAsString();
+  MR_TRY(FromLeader(&bytes));
+  return message->ParseFromString(bytes) ? Status::Ok() : Internal("a message of the leader came in pieces");
 }
 
 Status RankGroup::Agree(const Status& mine) {

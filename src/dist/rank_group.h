@@ -1,5 +1,8 @@
 #pragma once
 
+#include <google/protobuf/message_lite.h>
+
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,8 +53,12 @@ class RankGroup {
   /// Ok when every rank's `mine` is; otherwise the failure of the first rank that has one, on all ranks, with the rank
   /// and its host before it where it is another rank's.
   Status Agree(const Status& mine);
-  /// Gives all ranks the leader's bytes.
+  /// Agree on what was begun at common_end(), which a failure here gives up. Why is said by the rank that gave up: one
+  /// that was cut short (kCancelled) though nobody asked it to stop says nothing.
+  Status AgreeOnEnd(const Status& mine, const std::stop_token& asked);
+  /// Gives all ranks the leader's bytes, or its message of protobuf.
   Status FromLeader(std::string* bytes) { return communicator_->Broadcast(0, bytes); }
+  Status FromLeader(google::protobuf::MessageLite* message);
   /// Gives the leader everyone's bytes, by rank; `all` is empty strings elsewhere.
   Status ToLeader(std::string mine, std::vector<std::string>* all);
 

@@ -8,7 +8,7 @@
 
 #include "core/elapsed.h"
 #include "dist/rank_group.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 namespace {

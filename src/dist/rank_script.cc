@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "dist/rank_group.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 

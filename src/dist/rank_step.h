@@ -8,7 +8,7 @@
 
 #include "dist/micro_batch_sums.h"
 #include "dist/rank_group.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "runtime/frame.h"
 #include "runtime/pipeline_program.h"
 

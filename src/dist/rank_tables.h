@@ -15,7 +15,7 @@
 #include "core/status.h"
 #include "dist/key_lists.h"
 #include "dist/rank_calls.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "kernels/row_locks.h"
 #include "table/table_factory.h"
 

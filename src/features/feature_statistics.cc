@@ -90,12 +90,30 @@ void FeatureStatistics::Add(const FeatureStatistics& other) {
     const Gathered& more = other.gathered_[i];
     mine.quantiles.Add(more.quantiles);
     mine.words.Add(more.words);
-    for (size_t c = 0; c < mine.columns.size(); ++c) {
-      mine.columns[c].sum.Add(more.columns[c].sum);
-      mine.columns[c].squares.Add(more.columns[c].squares);
-      mine.columns[c].count += more.columns[c].count;
-    }
+    for (size_t c = 0; c < mine.columns.size(); ++c) mine.columns[c].Add(more.columns[c]);
   }
+}
+
+void FeatureStatistics::Put(WireWriter* out) const {
+  out->Put(rows_);
+  for (const Gathered& gathered : gathered_) {
+    out->PutAll(std::span<const Column>(gathered.columns));
+    gathered.quantiles.Put(out);
+    gathered.words.Put(out);
+  }
+}
+
+Status FeatureStatistics::AddFrom(WireReader* in) {
+  rows_ += in->Get<int64_t>();
+  std::vector<Column> columns;
+  for (Gathered& gathered : gathered_) {
+    in->GetAll(&columns);
+    if (columns.size() != gathered.columns.size()) in->Fail();
+    for (size_t c = 0; in->ok() && c < columns.size(); ++c) gathered.columns[c].Add(columns[c]);
+    gathered.quantiles.AddFrom(in);
+    gathered.words.AddFrom(in);
+  }
+  return in->ok() ? Status::Ok() : Internal("statistics of features came in pieces");
 }
 
 Status FeatureStatistics::Finish(FeatureStates* states) const {

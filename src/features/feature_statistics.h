@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/wire.h"
 #include "core/status.h"
 #include "features/exact_sum.h"
 #include "features/feature_plan.h"
@@ -38,6 +39,10 @@ class FeatureStatistics final : private ValueListener {
   bool AddRow(std::span<const std::string_view> columns, std::span<const FeatureRow::List> lists = {});
   const FeatureError& error() const { return row_.error(); }
   void Add(const FeatureStatistics& other);
+  /// Appends what was gathered to a message of a process of the same build; AddFrom adds what one of the same features
+  /// put. kInternal for other bytes.
+  void Put(WireWriter* out) const;
+  Status AddFrom(WireReader* in);
 
   /// Writes what was gathered into `states`. kBadData for a feature of which no row had a value, with its name.
   Status Finish(FeatureStates* states) const;
@@ -47,6 +52,12 @@ class FeatureStatistics final : private ValueListener {
     ExactSum sum;
     ExactSum squares;
     int64_t count = 0;
+
+    void Add(const Column& other) {
+      sum.Add(other.sum);
+      squares.Add(other.squares);
+      count += other.count;
+    }
   };
   struct Gathered {
     std::vector<Column> columns;  ///< of a standardize step

@@ -25,6 +25,26 @@ void QuantileCounts::Add(const QuantileCounts& other) {
   for (const auto& [key, count] : other.counts_) Count(key, count);
 }
 
+void QuantileCounts::Put(WireWriter* out) const {
+  out->Put(dropped_bits_);
+  out->Put(static_cast<uint64_t>(counts_.size()));
+  for (const auto& [key, count] : counts_) {
+    out->Put(key);
+    out->Put(count);
+  }
+}
+
+void QuantileCounts::AddFrom(WireReader* in) {
+  const auto dropped = in->Get<int>();
+  if (dropped < 0 || dropped > 64) return in->Fail();
+  DropBits(dropped);
+  const auto size = in->Get<uint64_t>();
+  for (uint64_t i = 0; i < size && in->ok(); ++i) {
+    const auto key = in->Get<uint64_t>();
+    Count(key, in->Get<int64_t>());
+  }
+}
+
 void QuantileCounts::Count(uint64_t key, int64_t count) {
   counts_[key >> dropped_bits_ << dropped_bits_] += count;
   count_ += count;

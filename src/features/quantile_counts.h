@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "comm/wire.h"
+
 namespace millrace {
 
 /// Counts numbers for quantiles. Up to kMost different ones are counted each by itself, and quantiles are exact. Of
@@ -19,6 +21,10 @@ class QuantileCounts {
   /// Counts a finite number.
   void Add(double number);
   void Add(const QuantileCounts& other);
+  /// Appends what was counted to a message; AddFrom adds what a message has. It fails (WireReader::ok) where that is
+  /// none.
+  void Put(WireWriter* out) const;
+  void AddFrom(WireReader* in);
   int64_t count() const { return count_; }
   /// Whether quantiles are those of the numbers themselves.
   bool is_exact() const { return dropped_bits_ == 0; }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/wire.h"
 #include "features/text_hash.h"
 
 namespace millrace {
@@ -26,6 +27,22 @@ class WordCounts {
   }
   void Add(const WordCounts& other) {
     for (const auto& [word, count] : other.counts_) Add(word, count);
+  }
+  /// Appends what was counted to a message; AddFrom adds what a message has. It fails (WireReader::ok) where that is
+  /// none.
+  void Put(WireWriter* out) const {
+    out->Put(static_cast<uint64_t>(counts_.size()));
+    for (const auto& [word, count] : counts_) {
+      out->PutText(word);
+      out->Put(count);
+    }
+  }
+  void AddFrom(WireReader* in) {
+    const auto size = in->Get<uint64_t>();
+    for (uint64_t i = 0; i < size && in->ok(); ++i) {
+      const std::string_view word = in->GetText();
+      Add(word, in->Get<int64_t>());
+    }
   }
   /// The most frequent first; of those that are as frequent, the one whose bytes are less. Valid until the next Add.
   std::vector<std::pair<std::string_view, int64_t>> Sorted() const;

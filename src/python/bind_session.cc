@@ -29,7 +29,7 @@
 #include "dataset/row_exchange.h"
 #include "dataset/rows_of_rank.h"
 #include "dist/dense_of_leader.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "program/block_builder.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"

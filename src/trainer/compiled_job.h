@@ -13,7 +13,7 @@
 #include "batch/slot_schema.h"
 #include "config/trainer_desc_reader.h"
 #include "core/on_threads.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
 #include "runtime/executable.h"

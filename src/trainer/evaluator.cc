@@ -12,7 +12,7 @@
 
 #include "core/caught.h"
 #include "device_worker/batch_runner.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "trainer/rank_progress.h"
 
 namespace millrace {

@@ -40,9 +40,9 @@ Result<std::optional<FeatureStates>> StatesOfCheckpoint(const FeaturePreparation
   return std::optional<FeatureStates>(job.data_desc().feature_states());
 }
 
-/// Reads the training files.
-Status TakeStates(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
-                  LoadedConfig* config) {
+/// Reads the training files. `asked` is this process's own request to stop, `stop` that of any rank.
+Status TakeStates(const FeaturePreparation& how, const Environment& environment, const std::stop_token& asked,
+                  const std::stop_token& stop, LoadedConfig* config) {
   TrainerDesc& desc = *config->desc;
   const bool is_incremental = !config->pass_files.empty();
   const std::vector<std::string>& files = is_incremental ? config->pass_files[0] : config->files;
@@ -57,11 +57,17 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   pass.feeds = &environment.feeds;
   pass.held = DatasetSettings::FromDesc(desc).held;
   pass.threads = std::max(1, desc.thread_num());
+  pass.ranks = how.ranks;
+  // Hosts that serve may have no training files.
+  if (how.ranks != nullptr) pass.readers = std::max(1, how.ranks->size() - desc.dist().servers());
   pass.on_rows = [&](int64_t rows) {
-    if (progress) progress->ShowText("statistics of features: " + std::to_string(rows) + " rows");
+    if (progress) {
+      progress->ShowText("statistics of features: " + std::to_string(rows) +
+                         (how.ranks == nullptr ? " rows" : " rows of rank 0"));
+    }
   };
   FeatureStates states;
-  const Status taken = TakeStatistics(pass, stop, &states);
+  const Status taken = TakeStatistics(pass, asked, stop, &states);
   if (progress) progress->Clear();
   MR_TRY(Status(taken));
   if (how.terminal != nullptr) {
@@ -98,22 +104,38 @@ Status NoteColumns(const Environment& environment, const std::stop_token& stop, 
   return Status::Ok();
 }
 
-Status Prepare(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
-               LoadedConfig* config) {
+/// What is known without a reading of all files.
+Status PrepareKnown(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
+                    LoadedConfig* config) {
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
   if (how.resume != "never") {
     MR_ASSIGN(std::optional<FeatureStates> states, StatesOfCheckpoint(how));
     if (states.has_value()) *feed.mutable_feature_states() = std::move(*states);
   }
-  if (!config->desc->infer()) MR_TRY(NoteColumns(environment, stop, config));
+  if (!config->desc->infer()) return NoteColumns(environment, stop, config);
   if (!NeedsStatistics(feed)) return Status::Ok();
-  if (config->desc->infer()) {
-    return InvalidConfig(
-        "features of the job have statistics of what it was trained on, and an inference takes none: --resume=auto, "
-        "with "
-        "the output folder of the training, knows them");
-  }
-  return TakeStates(how, environment, stop, config);
+  return InvalidConfig(
+      "features of the job have statistics of what it was trained on, and an inference takes none: --resume=auto, with "
+      "the output folder of the training, knows them");
+}
+
+Status Prepare(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
+               LoadedConfig* config) {
+  MR_TRY(PrepareKnown(how, environment, stop, config));
+  return NeedsStatistics(config->desc->data_desc()) ? TakeStates(how, environment, stop, stop, config) : Status::Ok();
+}
+
+/// The leader says what is known, and all read their files. A stop of any rank ends both.
+Status PrepareOnRanks(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
+                      LoadedConfig* config) {
+  RankGroup& ranks = *how.ranks;
+  const std::stop_token ended = ranks.common_end().Begin();
+  const std::stop_callback give_up(stop, [&ranks] { ranks.common_end().GiveUp(); });
+  const Status known = ranks.leads() ? PrepareKnown(how, environment, ended, config) : Status::Ok();
+  MR_TRY(ranks.AgreeOnEnd(known, stop));
+  DataFeedDesc& feed = *config->desc->mutable_data_desc();
+  MR_TRY(ranks.FromLeader(feed.mutable_feature_states()));
+  return NeedsStatistics(feed) ? TakeStates(how, environment, stop, ended, config) : Status::Ok();
 }
 
 }  // namespace
@@ -121,24 +143,10 @@ Status Prepare(const FeaturePreparation& how, const Environment& environment, co
 Status PrepareFeatures(const FeaturePreparation& how, const Environment& environment, std::stop_token stop,
                        LoadedConfig* config) {
   if (config->desc->data_desc().feature_size() == 0) return Status::Ok();
-  const Status stopped = Cancelled("stopped while statistics of features were taken; nothing of them is kept");
-  if (how.ranks == nullptr) {
-    Status prepared = Prepare(how, environment, stop, config);
-    return prepared.code() == StatusCode::kCancelled ? stopped : prepared;
-  }
-  // The leader reads while the others wait for it, and a stop of any rank ends that.
-  CommonEnd& end = how.ranks->common_end();
-  const std::stop_token ended = end.Begin();
-  const std::stop_callback give_up(std::move(stop), [&end] { end.GiveUp(); });
-  Status prepared;
-  if (how.ranks->leads()) prepared = Prepare(how, environment, ended, config);
-  MR_TRY(how.ranks->Agree(prepared.code() == StatusCode::kCancelled ? stopped : prepared));
-  std::string states = config->desc->data_desc().feature_states().SerializeAsString();
-  MR_TRY(how.ranks->FromLeader(&states));
-  if (!config->desc->mutable_data_desc()->mutable_feature_states()->ParseFromString(states)) {
-    return Internal("the leader's statistics of features came in pieces");
-  }
-  return Status::Ok();
+  const Status prepared =
+      how.ranks == nullptr ? Prepare(how, environment, stop, config) : PrepareOnRanks(how, environment, stop, config);
+  if (prepared.code() != StatusCode::kCancelled) return prepared;
+  return Cancelled("stopped while statistics of features were taken; nothing of them is kept");
 }
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ struct FeaturePreparation {
 
 /// Completes `config->desc->data_desc().feature_states`, before the job is compiled: from the checkpoint that the run
 /// goes on from, or by one reading of the training files (of an incremental job those of its first pass), which is told
-/// on the terminal. Does nothing for a job whose features lack nothing. On ranks the one that leads reads for all.
+/// on the terminal. Does nothing for a job whose features lack nothing. Ranks read the files together.
 ///
 /// kInvalidConfig for a job that infers and has no checkpoint to know it from; the errors of TakeStatistics;
 /// kCancelled.

@@ -15,7 +15,7 @@
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "dist/rank_restarts.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
 #include "trainer/bytes_line.h"

@@ -246,11 +246,7 @@ Result<PassStats> MultiTrainer::LoadOnRanks(InMemoryControl& memory, const std::
   const std::stop_callback give_up(asked, [&end] { end.GiveUp(); });
   Result<PassStats> load = PassStats{};
   if (!memory.IsLoaded()) load = memory.LoadIntoMemory(loading_.get_token());
-  if (!load.ok()) end.GiveUp();
-  // What ended this rank's loading is another's failure, which that one tells.
-  const bool is_cut = load.status().code() == StatusCode::kCancelled && !asked.stop_requested();
-  MR_TRY(session_->ranks()->Agree(is_cut ? Status::Ok() : load.status()));
-  MR_TRY(session_->ranks()->Agree(load.status()));
+  MR_TRY(session_->ranks()->AgreeOnEnd(load.status(), asked));
   return load;
 }
 

@@ -9,7 +9,7 @@
 #include "core/status.h"
 #include "dataset/dataset.h"
 #include "device_worker/device_worker.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "metrics/metric_set.h"
 
 namespace millrace {

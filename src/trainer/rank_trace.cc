@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/elapsed.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 namespace millrace {
 namespace {

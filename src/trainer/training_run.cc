@@ -6,7 +6,7 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
-#include "dist/wire.h"
+#include "comm/wire.h"
 #include "table/counted_table.h"
 #include "trainer/batch_observers.h"
 #include "trainer/model_check.h"

@@ -152,7 +152,7 @@ TEST(FrameRows, TeachFeaturesOnSeveralThreads) {
   pass.feeds = &*feeds;
   pass.threads = 3;
   FeatureStates states;
-  const Status taken = TakeStatistics(pass, {}, &states);
+  const Status taken = TakeStatistics(pass, {}, {}, &states);
   ASSERT_TRUE(taken.ok()) << taken.message();
   EXPECT_EQ(states.rows(), kRows);
 }

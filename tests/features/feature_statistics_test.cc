@@ -105,7 +105,14 @@ DataFeedDesc StatisticsDescOf(const std::string& text) {
   return desc;
 }
 
-/// What rows of values of the columns give.
+std::string MessageOf(const FeatureStatistics& statistics) {
+  std::string message;
+  WireWriter out(&message);
+  statistics.Put(&out);
+  return message;
+}
+
+/// What rows of values of the columns give, divided among gatherers, of which every other one comes in a message.
 std::string StatesOf(const DataFeedDesc& desc, const std::vector<std::vector<std::string>>& rows, size_t parts) {
   std::vector<std::unique_ptr<FeatureStatistics>> all;
   for (size_t i = 0; i < parts; ++i) all.push_back(FeatureStatistics::Create(desc).value());
@@ -119,7 +126,15 @@ std::string StatesOf(const DataFeedDesc& desc, const std::vector<std::vector<std
     }
     EXPECT_TRUE(all[i % parts]->AddRow(texts));
   }
-  for (size_t i = 1; i < parts; ++i) all[0]->Add(*all[i]);
+  for (size_t i = 1; i < parts; ++i) {
+    if (i % 2 == 0) {
+      all[0]->Add(*all[i]);
+      continue;
+    }
+    const std::string message = MessageOf(*all[i]);
+    WireReader in(message);
+    EXPECT_TRUE(all[0]->AddFrom(&in).ok());
+  }
   FeatureStates states;
   const Status status = all[0]->Finish(&states);
   return status.ok() ? states.ShortDebugString() : status.message();
@@ -140,6 +155,22 @@ TEST(FeatureStatisticsTest, GathersWhatTheFeaturesLack) {
       R"(feature { name: "v" word: "y" word: "a" word: "x" count: 3 count: 2 count: 2 other_words: 1 other_count: 1 } rows: 4)";
   EXPECT_EQ(StatesOf(desc, rows, 1), expected);
   EXPECT_EQ(StatesOf(desc, rows, 3), expected);
+}
+
+TEST(FeatureStatisticsTest, AMessageThatWasCutIsRefused) {
+  const DataFeedDesc desc = StatisticsDescOf(R"(
+      feature { name: "z" from: "a" standardize {} }
+      feature { name: "q" from: "a" bucketize { quantiles: 2 } }
+      feature { name: "v" from: "t" vocabulary { min_count: 1 } })");
+  std::string row = "1.5";
+  row.append(kNumberPadding, '\0');
+  const std::unique_ptr<FeatureStatistics> gathered = FeatureStatistics::Create(desc).value();
+  ASSERT_TRUE(gathered->AddRow(std::vector<std::string_view>{std::string_view(row).substr(0, 3), "word"}));
+  const std::string message = MessageOf(*gathered);
+  for (size_t size = 0; size < message.size(); ++size) {
+    WireReader in(std::string_view(message).substr(0, size));
+    EXPECT_EQ(FeatureStatistics::Create(desc).value()->AddFrom(&in).code(), StatusCode::kInternal) << size;
+  }
 }
 
 TEST(FeatureStatisticsTest, DefaultsCountAsTheValuesThatTheyStandFor) {

@@ -9,9 +9,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -416,39 +418,90 @@ TEST_F(RanksTest, WhatEndsTheLoadOfOneRankEndsThatOfAll) {
   EXPECT_THAT(bad.statuses[0].message(), AllOf(HasSubstr("rank 1 ("), HasSubstr("part-4:")));
 }
 
-TEST_F(RanksTest, AStopOfAnyRankEndsTheStatisticsThatOneTakesForAll) {
-  const std::string mark = Folder("mark");
-  std::ofstream(Folder("data.csv")) << "label,age\n1,30\n";
-  std::ofstream(Folder("job.prototxt")) << "filelist: \"" << Folder("data.csv")
-                                        << "\" data_desc { name: \"csv\" pipe_command: \"cat && touch " << mark
-                                        << " && exec sleep 3600\" feature { name: \"label\" id {} is_dense: true } "
-                                           "feature { name: \"age\" standardize {} } }\n"
-                                        << "model { layer { name: \"z\" fc { in: \"age\" units: 1 } } loss { kind: "
-                                           "SIGMOID_CROSS_ENTROPY in: \"z\" label: \"label\" } "
-                                        << "optimizer { sgd { lr: 0.1 } } }";
-  LocalCluster cluster(2);
-  std::array<std::stop_source, 2> stops;
-  std::array<Status, 2> ended;
+/// What each of `ranks` ranks knows of the features of the job in `file`.
+struct Prepared {
+  Status status;
+  std::string states;
+};
+std::vector<Prepared> PrepareFeaturesOn(
+    int ranks, const std::string& file, std::span<std::stop_source> stops,
+    const std::function<void()>& meanwhile = [] {}) {
+  LocalCluster cluster(ranks);
+  std::vector<Prepared> all(static_cast<size_t>(ranks));
   {
     std::vector<std::jthread> threads;
-    for (int r = 0; r < 2; ++r) {
+    for (int r = 0; r < ranks; ++r) {
       threads.emplace_back([&, r] {
         RankGroup group(cluster.rank(r));
         ConfigRequest request;
-        request.file = Folder("job.prototxt");
+        request.file = file;
         request.known = NamesOf(DefaultEnvironment());
         LoadedConfig config = LoadTrainerDesc(request).value();
-        const FeaturePreparation how{.ranks = &group};
         const auto at = static_cast<size_t>(r);
-        ended[at] = PrepareFeatures(how, DefaultEnvironment(), stops[at].get_token(), &config);
+        all[at].status = PrepareFeatures({.ranks = &group}, DefaultEnvironment(), stops[at].get_token(), &config);
+        all[at].states = config.desc->data_desc().feature_states().ShortDebugString();
       });
     }
-    while (!std::filesystem::exists(mark)) std::this_thread::yield();
-    stops[1].request_stop();
+    meanwhile();
   }
-  for (const Status& status : ended) {
-    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
-    EXPECT_THAT(status.message(), HasSubstr("stopped while statistics of features were taken"));
+  return all;
+}
+
+/// A job that standardizes ages and has a word of each row, and what else its data_desc has.
+std::string AgesJob(const std::string& files, const std::string& more) {
+  return "filelist: \"" + files + "\" data_desc { name: \"csv\" " + more +
+         " feature { name: \"label\" id {} is_dense: true } feature { name: \"age\" standardize {} } "
+         "feature { name: \"word\" vocabulary { min_count: 1 } } }\n"
+         "model { layer { name: \"z\" fc { in: \"age\" units: 1 } } loss { kind: SIGMOID_CROSS_ENTROPY in: \"z\" "
+         "label: \"label\" } optimizer { sgd { lr: 0.1 } } }";
+}
+
+TEST_F(RanksTest, AStopOfAnyRankEndsStatistics) {
+  const std::string mark = Folder("mark");
+  std::ofstream(Folder("data.csv")) << "label,age,word\n1,30,a\n";
+  std::ofstream(Folder("job.prototxt")) << AgesJob(Folder("data.csv"),
+                                                   "pipe_command: \"cat && touch " + mark + " && exec sleep 3600\"");
+  std::array<std::stop_source, 2> stops;
+  for (const Prepared& rank : PrepareFeaturesOn(2, Folder("job.prototxt"), stops, [&] {
+         while (!std::filesystem::exists(mark)) std::this_thread::yield();
+         stops[1].request_stop();
+       })) {
+    EXPECT_EQ(rank.status.code(), StatusCode::kCancelled) << rank.status.ToString();
+    EXPECT_THAT(rank.status.message(), HasSubstr("stopped while statistics of features were taken"));
+  }
+}
+
+TEST_F(RanksTest, EachRankTakesStatisticsOfItsFilesAndAllKnowTheSum) {
+  const std::string read = Folder("read");
+  std::filesystem::create_directory(read);
+  constexpr int kFiles = 5;
+  for (int i = 0; i < kFiles; ++i) {
+    std::ofstream(Folder("ages-" + std::to_string(i)))
+        << "label,age,word\n1," << 30.1 + i << ",w" << i << "\n0," << 0.7 * i << ",w0\n";
+  }
+  const std::string job = Folder("job.prototxt");
+  std::ofstream(job) << AgesJob(Folder("ages-*"), "pipe_command: \"mktemp -p " + read + " >&2; cat\"");
+  const auto files_read = [&] {
+    return std::distance(std::filesystem::directory_iterator(read), std::filesystem::directory_iterator());
+  };
+  std::array<std::stop_source, 7> stops;
+  const std::string expected = PrepareFeaturesOn(1, job, stops)[0].states;
+  EXPECT_THAT(expected, AllOf(HasSubstr("word: \"w0\""), HasSubstr("rows: 10")));
+  EXPECT_EQ(files_read(), kFiles);
+  for (const int ranks : {2, 3, 7}) {
+    SCOPED_TRACE(ranks);
+    std::filesystem::remove_all(read);
+    std::filesystem::create_directory(read);
+    for (const Prepared& rank : PrepareFeaturesOn(ranks, job, stops)) {
+      EXPECT_TRUE(rank.status.ok()) << rank.status.ToString();
+      EXPECT_EQ(rank.states, expected);
+    }
+    EXPECT_EQ(files_read(), kFiles);
+  }
+  std::ofstream(Folder("ages-1"), std::ios::app) << "1,old,w\n";
+  for (const Prepared& rank : PrepareFeaturesOn(2, job, stops)) {
+    EXPECT_EQ(rank.status.code(), StatusCode::kBadData) << rank.status.ToString();
+    EXPECT_THAT(rank.status.message(), HasSubstr("ages-1:4:3"));
   }
 }
 

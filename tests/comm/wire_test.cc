@@ -1,4 +1,4 @@
-#include "dist/wire.h"
+#include "comm/wire.h"
 
 #include <gtest/gtest.h>
 
