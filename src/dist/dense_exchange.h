@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dist/rank_group.h"
 #include "comm/wire.h"
+#include "dist/rank_group.h"
 #include "runtime/executable.h"
 #include "runtime/scope.h"
 #include "runtime/tensor.h"

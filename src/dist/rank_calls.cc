@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/caught.h"
 #include "comm/wire.h"
+#include "core/caught.h"
 
 namespace millrace {
 namespace {

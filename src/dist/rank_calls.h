@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "core/status.h"
 #include "comm/wire.h"
+#include "core/status.h"
 
 namespace millrace {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/elapsed.h"
 #include "comm/wire.h"
+#include "core/elapsed.h"
 
 namespace millrace {
 namespace {

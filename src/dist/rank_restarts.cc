@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "comm/wire.h"
 #include "core/elapsed.h"
 #include "dist/rank_group.h"
-#include "comm/wire.h"
 
 namespace millrace {
 namespace {

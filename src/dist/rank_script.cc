@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "dist/rank_group.h"
 #include "comm/wire.h"
+#include "dist/rank_group.h"
 
 namespace millrace {
 

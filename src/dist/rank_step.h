@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "comm/wire.h"
 #include "dist/micro_batch_sums.h"
 #include "dist/rank_group.h"
-#include "comm/wire.h"
 #include "runtime/frame.h"
 #include "runtime/pipeline_program.h"
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "comm/wire.h"
 #include "core/status.h"
 #include "dist/key_lists.h"
 #include "dist/rank_calls.h"
-#include "comm/wire.h"
 #include "kernels/row_locks.h"
 #include "table/table_factory.h"
 

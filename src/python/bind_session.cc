@@ -16,6 +16,7 @@
 
 #include "app/default_environment.h"
 #include "app/same_job.h"
+#include "comm/wire.h"
 #include "config/print_config.h"
 #include "config/trainer_desc_reader.h"
 #include "core/caught.h"
@@ -29,7 +30,6 @@
 #include "dataset/row_exchange.h"
 #include "dataset/rows_of_rank.h"
 #include "dist/dense_of_leader.h"
-#include "comm/wire.h"
 #include "program/block_builder.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"

@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "comm/wire.h"
 #include "core/caught.h"
 #include "device_worker/batch_runner.h"
-#include "comm/wire.h"
 #include "trainer/rank_progress.h"
 
 namespace millrace {

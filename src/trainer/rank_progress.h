@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "batch/consumed_ranges.h"
+#include "comm/wire.h"
 #include "core/status.h"
 #include "dataset/dataset.h"
 #include "device_worker/device_worker.h"
-#include "comm/wire.h"
 #include "metrics/metric_set.h"
 
 namespace millrace {

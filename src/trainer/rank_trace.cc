@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/elapsed.h"
 #include "comm/wire.h"
+#include "core/elapsed.h"
 
 namespace millrace {
 namespace {
