@@ -78,13 +78,13 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
   if (training->in_step_) return training;
   const CompiledJob& job = session.job();
   DenseExchange::Options options;
+  const bool are_two = session.ranks()->trainers() <= 2;
   options.every = kDenseEvery;
-  options.parameters_every = session.ranks()->trainers() <= 2 ? kParametersEveryOfTwo : kParametersEvery;
+  options.parameters_every = are_two ? kParametersEveryOfTwo : kParametersEvery;
   if (job.geo_steps() > 0) {
     options.every = std::min(kDenseEvery, job.geo_steps());
-    const bool are_many = session.ranks()->trainers() > 2;
-    options.parameters_every =
-        are_many ? std::min(job.geo_steps(), std::max(kParametersEvery, job.geo_steps() / 2)) : job.geo_steps();
+    // What many ranks moved adds up too far when it goes more often.
+    options.parameters_every = are_two ? job.geo_steps() : std::max(kParametersEvery, job.geo_steps() / 2);
   }
   options.rest_every = kRestEvery;
   options.wire = job.wire_float();
