@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ namespace millrace {
 
 class DataFeedDesc;
 class RowSink;
+class SaidOnce;
 struct ColumnSetup;
 
 /// Turns lines, or the records of a binary format, into rows of batches, for one reader thread.
@@ -58,6 +60,21 @@ class HeadedFeed {
   /// What somebody should know of the header that was taken last, without a place; empty: nothing that was not said of
   /// another file already.
   virtual const std::string& note() const = 0;
+};
+
+/// The further ability of a feed whose lines name their values themselves: only lines tell which names there are.
+class NamedValuesFeed {
+ public:
+  /// What the lines that were read have named.
+  struct Names {
+    int64_t lines = 0;
+    std::set<std::string> of_first;  ///< the first line's, as far as it was looked at
+    std::set<std::string> absent;    ///< columns that no line has named
+  };
+  virtual ~NamedValuesFeed() = default;
+  virtual Names names() const = 0;
+  /// What was said by the feeds of the job; null: they say nothing.
+  virtual SaidOnce* said() const = 0;
 };
 
 /// The further ability of a feed that packs the row of a line as it reads it; rows of other feeds are packed from a

@@ -26,11 +26,16 @@ constexpr char kOne[kNumberPadding + 2] = "1";
 constexpr char kZero[kNumberPadding + 2] = "0";
 constexpr std::string_view kMissing = std::string_view(kZero).substr(0, 0);
 
-class JsonLines final : public ColumnFeed {
+class JsonLines final : public ColumnFeed, public NamedValuesFeed {
  public:
   JsonLines(const SlotSchema& schema, const ColumnSetup& setup)
-      : ColumnFeed(schema, setup), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
+      : ColumnFeed(schema, setup),
+        elements_(texts().size()),
+        lists_(texts().size()),
+        seen_(texts().size()),
+        said_(setup.said) {
     for (size_t i = 0; i < plan().columns().size(); ++i) {
+      unnamed_.push_back(i);
       const std::string& column = plan().columns()[i];
       places_.emplace(column, i);
       for (size_t dot = column.find('.'); dot != std::string::npos; dot = column.find('.', dot + 1)) {
@@ -38,6 +43,13 @@ class JsonLines final : public ColumnFeed {
       }
     }
   }
+
+  Names names() const override {
+    Names names{lines_, first_names_, {}};
+    for (const size_t column : unnamed_) names.absent.insert(plan().columns()[column]);
+    return names;
+  }
+  SaidOnce* said() const override { return said_.get(); }
 
  private:
   static constexpr size_t kNoColumn = SIZE_MAX;
@@ -60,6 +72,8 @@ class JsonLines final : public ColumnFeed {
     path_.clear();
     has_failed_ = false;
     const error_code error = Walk(line);
+    ++lines_;
+    if (!unnamed_.empty()) std::erase_if(unnamed_, [this](size_t column) { return seen_[column]; });
     if (has_failed_) return LineResult::kBad;
     if (error != simdjson::SUCCESS) {
       Fail(LineErrorKind::kBadValue, "",
@@ -93,6 +107,7 @@ class JsonLines final : public ColumnFeed {
       const size_t before = path_.size();
       if (before > 0) path_ += '.';
       path_ += key;
+      if (lines_ == 0) first_names_.insert(path_);
       const size_t column = PlaceOf(path_);
       if (column != kNoColumn || parents_.contains(path_)) {
         value of_key;
@@ -188,6 +203,10 @@ class JsonLines final : public ColumnFeed {
   std::vector<std::vector<std::string_view>> elements_;  ///< of arrays, by column
   std::vector<FeatureRow::List> lists_;
   std::vector<bool> seen_;
+  std::vector<size_t> unnamed_;  ///< columns that no line has had
+  int64_t lines_ = 0;
+  std::set<std::string> first_names_;
+  std::shared_ptr<SaidOnce> said_;
   bool has_failed_ = false;
 };
 

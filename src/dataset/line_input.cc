@@ -1,7 +1,10 @@
 #include "dataset/line_input.h"
 
+#include "core/edit_distance.h"
+#include "core/harmless_text.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
+#include "datafeed/column_feed.h"
 
 namespace millrace {
 
@@ -25,6 +28,32 @@ Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed
   if (!taken.ok()) return Status(taken).Context(blocks.DescribeLine(block.file, 1));
   if (!headed->note().empty()) Say("note: " + blocks.DescribeLine(block.file, 1) + ": " + headed->note() + "\n");
   return Status::Ok();
+}
+
+void TellOfAbsentNames(std::span<DataFeed* const> feeds, const std::vector<std::string>& files) {
+  NamedValuesFeed::Names all;
+  SaidOnce* said = nullptr;
+  for (DataFeed* const feed : feeds) {
+    const auto* const naming = dynamic_cast<const NamedValuesFeed*>(feed);
+    if (naming == nullptr || naming->said() == nullptr) return;
+    NamedValuesFeed::Names names = naming->names();
+    if (said == nullptr) all.absent = names.absent;
+    said = naming->said();
+    all.lines += names.lines;
+    all.of_first.merge(names.of_first);
+    std::erase_if(all.absent, [&](const std::string& column) { return !names.absent.contains(column); });
+  }
+  if (all.lines == 0) return;
+  const std::vector<std::string_view> known(all.of_first.begin(), all.of_first.end());
+  const size_t others = files.size() - 1;
+  const std::string where =
+      files[0] + (others == 0 ? "" : " and " + std::to_string(others) + " more file" + (others == 1 ? "" : "s"));
+  for (const std::string& column : all.absent) {
+    if (!said->IsNew("no line has " + column)) continue;
+    Say("warning: none of the " + std::to_string(all.lines) + " lines of " + where + " has the key \"" + column +
+        "\", so that the feature which takes it finds no value: correct its from, or its name where it has no from" +
+        Harmless(DidYouMean(column, known)) + "\n");
+  }
 }
 
 Status LineReader::Report(const LineBlock& block, uint64_t number, std::string_view line,

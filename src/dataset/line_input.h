@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/status.h"
 #include "datafeed/bad_lines.h"
@@ -18,6 +21,11 @@ Status CheckLineInput(const DataFeedDesc& desc);
 /// To be called before the lines of a block are parsed: hands its header to a feed that takes one. kBadData with the
 /// header's place.
 Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed* feed);
+
+/// To be called when the feeds of a pass over `files` read no more: says which columns none of the lines has, each once
+/// a job, where lines name their values themselves.
+void TellOfAbsentNames(std::span<DataFeed* const> feeds, const std::vector<std::string>& files);
+
 /// Reads the lines of a thread's blocks one by one, and says what is wrong with them. One thread; what it refers to
 /// must outlive it.
 class LineReader {

@@ -317,6 +317,9 @@ PassStats QueuePass::Finish() {
   for (std::jthread& thread : threads_) thread.join();
   threads_.clear();
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
+  std::vector<DataFeed*> feeds;
+  for (const std::unique_ptr<Reader>& reader : readers_) feeds.push_back(reader->feed.get());
+  TellOfAbsentNames(feeds, *files_);
   for (const std::unique_ptr<Reader>& reader : readers_) {
     stats.rows += reader->rows;
     if (reader->held > 0) stats.counters["of_other_sets"] += reader->held;

@@ -68,6 +68,9 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, InputChannel* input, std::st
   }
   if (!first_failure_.ok()) return first_failure_;
   MR_TRY(bad_lines_->CheckShare());
+  std::vector<DataFeed*> feeds;
+  for (Reader& reader : readers) feeds.push_back(reader.feed.feed());
+  TellOfAbsentNames(feeds, *files_);
   input->Sort();
   return Stats(readers);
 }

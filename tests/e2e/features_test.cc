@@ -245,5 +245,73 @@ TEST(FeaturesJob, AFileWithoutTheLabelIsScoredWithoutAFlagAndSaysThatThereAreNoM
   EXPECT_THAT(lacking.errors(), HasSubstr("bare.csv:1: the header has no column \"country\""));
 }
 
+/// Writes JSON lines with ages and countries, each beginning with `label`.
+void WriteJsonLines(const std::string& path, const std::string& label) {
+  std::string lines;
+  for (int i = 0; i < 40; ++i) {
+    lines +=
+        "{" + label + "\"age\": " + std::to_string(20 + i) + ", \"country\": \"c" + std::to_string(i % 3) + "\"}\n";
+  }
+  EXPECT_TRUE(WriteFileAtomically(path, lines).ok());
+}
+
+/// A job on JSON lines.
+std::string JsonJob(const std::string& folder) {
+  WriteJsonLines(folder + "/part-0.jsonl", "\"click\": 1, ");
+  WriteJsonLines(folder + "/part-1.jsonl", "\"click\": 1, ");
+  const std::string text = R"(
+      class_name: "MultiTrainer" device_worker_name: "HogwildWorker" thread_num: 2
+      filelist: ")" + folder +
+                           R"(/part-*" epochs: 2
+      data_desc {
+        name: "json" batch_size: 16
+        feature { name: "label" from: "click" id {} is_dense: true }
+        feature { name: "age" default: "30" }
+        feature { name: "country" hash {} }
+      }
+      model {
+        table { name: "t" dim: 2 init { uniform: 0.1 } optimizer { adagrad { lr: 0.1 } } }
+        layer { name: "e" embedding { slots: "country" table: "t" } }
+        layer { name: "y" fc { in: ["e", "age"] units: 1 } }
+        loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" }
+        metric { kind: LOGLOSS }
+        optimizer { sgd { lr: 0.001 } }
+      }
+      eval { filelist: ")" +
+                           folder + "/part-1.jsonl\" }";
+  EXPECT_TRUE(WriteFileAtomically(folder + "/job.prototxt", text).ok());
+  return folder + "/job.prototxt";
+}
+
+size_t CountOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(FeaturesJob, AKeyThatNoLineHasIsToldOnce) {
+  const TempDir folder = TempDir::Create("millrace_json").value();
+  const std::string job = "--trainer_desc=" + JsonJob(folder.path());
+  const std::string told =
+      "warning: none of the 80 lines of " + folder.path() +
+      "/part-0.jsonl and 1 more file has the key \"agee\", so that the feature which takes it "
+      "finds no value: correct its from, or its name where it has no from; did you mean \"age\"?\n";
+  for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
+    Process trainer("trainer", {job, "--output_dir=" + folder.path() + "/" + dataset,
+                                "--set=data_desc.feature[age].from=agee", "--set=dataset.class_name=" + dataset});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), HasSubstr(told));
+    EXPECT_EQ(CountOf(trainer.errors(), "agee"), 1) << "in both epochs and evaluations";
+  }
+  Process right("trainer", {job});
+  EXPECT_EQ(right.Wait(), 0) << right.errors();
+  EXPECT_THAT(right.errors(), testing::Not(HasSubstr("warning")));
+  Process scored("predictor", {"--model_dir=" + folder.path() + "/QueueDataset/model",
+                               "--input=" + folder.path() + "/part-1.jsonl"});
+  EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+  EXPECT_THAT(scored.errors(),
+              HasSubstr("warning: none of the 40 lines of " + folder.path() + "/part-1.jsonl has the key \"agee\""));
+}
+
 }  // namespace
 }  // namespace millrace
