@@ -19,6 +19,7 @@
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
 #include "trainer/bytes_line.h"
+#include "trainer/evaluation_headers.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
 #include "trainer/job_checkpointer.h"
@@ -368,6 +369,7 @@ Status JobRun::Start(const std::string& resume, const std::string& model) {
   const bool has_checkpoints = keeps && (!job_.desc().infer() || resume != "never");
   if (session_.leads()) {
     MR_TRY(CheckRequest(job_, resume, model));
+    MR_TRY(CheckEvaluationHeaders(job_, stop_).Context("before training"));
     if (keeps) {
       MR_ASSIGN(folder_, MakeOutputFolder(job_.output_dir()));
     }

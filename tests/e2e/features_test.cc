@@ -133,6 +133,20 @@ TEST(FeaturesJob, ValidateReadsTheEvaluationSetToo) {
                                                 HasSubstr("no column \"click\"; did you mean \"klick\"?")));
 }
 
+TEST(FeaturesJob, HeadersOfEvaluationFilesAreLookedAtBeforeTraining) {
+  const CsvJob csv(40);
+  const std::string more = csv.folder() + "/more.csv";
+  EXPECT_TRUE(WriteFileAtomically(more, "klick,age,country,genres\n1,20,a,b\n").ok());
+  for (const std::string& set : {"eval.filelist=[\"" + csv.File(1) + "\", \"" + more + "\"]",
+                                 "eval={ set { name: \"late\" filelist: \"" + more + "\" } }"}) {
+    Process trainer("trainer", {"--trainer_desc=" + csv.Job("epochs: 1"), "--output_dir=" + csv.folder() + "/out",
+                                "--set=filelist=[\"" + csv.File(0) + "\"]", "--set=" + set});
+    EXPECT_EQ(trainer.Wait(), 3) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), HasSubstr("before training: " + more + ":1: the header has no column \"click\""));
+    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("epoch 1")));
+  }
+}
+
 TEST(FeaturesJob, ARunThatGoesOnHasTheStatisticsOfItsBeginning) {
   const CsvJob csv(400);
   const std::string out = csv.folder() + "/out";
