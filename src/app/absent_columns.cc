@@ -9,6 +9,7 @@
 #include "data_feed.pb.h"
 #include "datafeed/csv_column_feed.h"
 #include "datafeed/input_opener.h"
+#include "datafeed/json_column_feed.h"
 #include "features/feature_plan.h"
 
 namespace millrace {
@@ -48,8 +49,10 @@ Result<std::vector<std::string>> NamesOf(const DataFeedFactory& feeds, const Dat
     }
     return names;
   }
-  if (desc.name() != "csv" || desc.csv().names_size() > 0) return names;
+  const bool has_header = desc.name() == "csv" && desc.csv().names_size() == 0;
+  if (!has_header && desc.name() != "json") return names;
   MR_ASSIGN(const std::string line, BytesBefore('\n', desc, {}, file, stop));
+  if (!has_header) return JsonColumnNames(line);
   return CsvHeaderNames(CsvHeaderOf(desc)(line), desc);
 }
 
@@ -69,13 +72,17 @@ Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, cons
   // wrong.
   const Result<std::shared_ptr<const FeaturePlan>> needed = FeaturePlan::Create(desc, fed);
   if (!needed.ok()) return absent;
+  const bool names_differ = desc.name() == "json";  // from line to line
   for (const std::string& column : (*needed)->columns()) {
-    if (std::find(names->begin(), names->end(), column) == names->end()) return absent;
+    if (!names_differ && std::find(names->begin(), names->end(), column) == names->end()) return absent;
   }
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
     if (!slot.is_used() || std::find(fed.begin(), fed.end(), slot.name()) != fed.end()) continue;
     const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(desc, std::array{slot.name()});
     if (!plan.ok()) continue;
+    // Other lines may have what the first one lacks: only what would end the reading there is left out.
+    const FeaturePlan::Feature& feature = (*plan)->features()[static_cast<size_t>((*plan)->FeatureOfSlot(0))];
+    if (names_differ && (!feature.is_dense || feature.has_default)) continue;
     for (const std::string& column : (*plan)->columns()) {
       if (std::find(names->begin(), names->end(), column) != names->end()) continue;
       AbsentSlot& found = absent.emplace_back(AbsentSlot{slot.name(), column, {}});

@@ -18,7 +18,8 @@ struct AbsentSlot {
 };
 
 /// Finds slots whose columns `file` lacks and on which no score of the model depends: labels, weights. Columns are
-/// those that the header of CSV or a columnar file names. Finds none where
+/// those that the header of CSV or a columnar file names, or the first line of JSON: of what that line lacks, only
+/// slots count without which it would be a bad line. Finds none where
 /// - the file names no columns,
 /// - it is no plain file, since a pipe can be read only once,
 /// - its names cannot be read, or lack what scores depend on: whoever reads the rows says so.

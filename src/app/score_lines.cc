@@ -109,7 +109,8 @@ Status LeaveOutAbsent(const Predictor& predictor, const DataFeedFactory& feeds, 
       metrics += (task == *unmeasured.begin() ? " of \"" : ", \"") + Harmless(task) + "\"";
     }
   }
-  std::fprintf(stderr, "note: the input has no column %s, on which no score depends%s\n", columns.c_str(),
+  std::fprintf(stderr, "note: the input%s %s, on which no score depends%s\n",
+               desc->name() == "json" ? "'s first line has no key" : " has no column", columns.c_str(),
                metrics.c_str());
   return Status::Ok();
 }

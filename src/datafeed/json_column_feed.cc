@@ -210,7 +210,30 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
   bool has_failed_ = false;
 };
 
+void AddNames(const simdjson::dom::object& fields, const std::string& before, std::vector<std::string>* names) {
+  for (const auto [key, value] : fields) {
+    const std::string name = before + std::string(key);
+    simdjson::dom::object within;
+    if (value.get(within) == simdjson::SUCCESS) {
+      AddNames(within, name + ".", names);
+    } else if (!value.is_null()) {
+      names->push_back(name);
+    }
+  }
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> JsonColumnNames(std::string_view line) {
+  simdjson::dom::parser parser;
+  simdjson::dom::object fields;
+  if (const error_code error = parser.parse(line.data(), line.size()).get(fields)) {
+    return BadData(std::string("expected a JSON object, found what is none: ") + simdjson::error_message(error));
+  }
+  std::vector<std::string> names;
+  AddNames(fields, "", &names);
+  return names;
+}
 
 Result<std::unique_ptr<DataFeed>> JsonColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc&,
                                                          const ColumnSetup& setup) {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/status.h"
 #include "datafeed/column_feed.h"
@@ -15,5 +18,8 @@ struct JsonColumnFeed {
   static Result<std::unique_ptr<DataFeed>> Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                   const ColumnSetup& setup);
 };
+
+/// The columns that a line has values for; kBadData where it is no JSON object.
+Result<std::vector<std::string>> JsonColumnNames(std::string_view line);
 
 }  // namespace millrace

@@ -327,5 +327,26 @@ TEST(FeaturesJob, AKeyThatNoLineHasIsToldOnce) {
               HasSubstr("warning: none of the 40 lines of " + folder.path() + "/part-1.jsonl has the key \"agee\""));
 }
 
+TEST(FeaturesJob, JsonLinesWithoutTheLabelAreScoredWithoutAFlag) {
+  const TempDir folder = TempDir::Create("millrace_json").value();
+  TrainToTheEnd(JsonJob(folder.path()), folder.path() + "/out");
+  const auto score = [&](const std::string& label) {
+    WriteJsonLines(folder.path() + "/new.jsonl", label);
+    Process scored("predictor",
+                   {"--model_dir=" + folder.path() + "/out/model", "--input=" + folder.path() + "/new.jsonl"});
+    EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+    return std::pair(scored.output(), scored.errors());
+  };
+  const auto [whole, metrics] = score("\"click\": 1, ");
+  EXPECT_THAT(metrics, HasSubstr("of 40 examples"));
+  for (const char* label : {"", "\"click\": null, "}) {
+    const auto [bare, errors] = score(label);
+    EXPECT_EQ(bare, whole);
+    EXPECT_EQ(errors,
+              "note: the input's first line has no key \"click\", on which no score depends; without it there are no "
+              "metrics\n");
+  }
+}
+
 }  // namespace
 }  // namespace millrace
