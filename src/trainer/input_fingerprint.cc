@@ -13,6 +13,9 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
+/// The setting of what makes slots of columns.
+constexpr char kColumns[] = "data_desc.feature";
+
 const char* YesNo(bool value) { return value ? "true" : "false"; }
 
 std::string OneLine(const std::string& text) {
@@ -116,7 +119,7 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
   }
   if (feed.input_type() != 0) settings.emplace_back("data_desc.input_type", std::to_string(feed.input_type()));
   if (feed.feature_size() > 0) {
-    settings.emplace_back("data_desc.feature", "of checksum " + std::to_string(FeaturesCrc(feed)));
+    settings.emplace_back(kColumns, "of checksum " + std::to_string(FeaturesCrc(feed)));
     settings.emplace_back("what features know of the training files",
                           "of checksum " + std::to_string(CrcOf(feed.feature_states().SerializeAsString())));
   }
@@ -189,7 +192,7 @@ std::string OperatorFingerprint(const OpView& op) {
   return text;
 }
 
-Status CompareFingerprints(const std::string& before, const std::string& now) {
+Status CompareFingerprints(const std::string& before, const std::string& now, const std::string& columns_told) {
   constexpr int kShown = 8;
   const std::map<std::string, std::string> old_settings = Read(before);
   std::string problems;
@@ -198,7 +201,12 @@ Status CompareFingerprints(const std::string& before, const std::string& now) {
     const auto old = old_settings.find(name);
     const std::string was = old == old_settings.end() ? "not recorded" : old->second;
     if (was == value || ++differing > kShown) continue;
-    problems += (problems.empty() ? "" : "\n") + name + " was " + was + " and is now " + value;
+    problems += problems.empty() ? "" : "\n";
+    if (name == kColumns && old != old_settings.end()) {
+      problems += columns_told.empty() ? "data_desc.csv or a feature of data_desc is not what it was" : columns_told;
+    } else {
+      problems += name + " was " + was + " and is now " + value;
+    }
   }
   if (differing > kShown) problems += "\nand " + std::to_string(differing - kShown) + " settings more";
   return differing == 0 ? Status::Ok() : InvalidConfig(problems);

@@ -32,7 +32,8 @@ uint32_t OperatorsCrc(const ProgramDesc& program, const OpRegistry& registry);
 /// The attributes of an operator, defaults too: what its state means.
 std::string OperatorFingerprint(const OpView& op);
 
-/// kInvalidConfig with every setting that differs, a line each: what it was and what it is now.
-Status CompareFingerprints(const std::string& before, const std::string& now);
+/// kInvalidConfig with every setting that differs, a line each: what it was and what it is now. `columns_told` is that
+/// of the fields that make slots of columns, of which a fingerprint has a checksum alone; empty: it is not known.
+Status CompareFingerprints(const std::string& before, const std::string& now, const std::string& columns_told = "");
 
 }  // namespace millrace

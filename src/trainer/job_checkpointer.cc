@@ -113,6 +113,10 @@ std::string JobText(const TrainerDesc& desc) {
   return text;
 }
 
+std::string WasAndIs(const ChangedField& field) {
+  return field.path + " was " + field.before + " and is now " + field.now;
+}
+
 /// The job that wrote a checkpoint; nullopt when the checkpoint does not say so in words of this version.
 std::optional<TrainerDesc> JobOf(const CheckpointManifest& manifest) {
   TrainerDesc desc;
@@ -382,7 +386,7 @@ Status JobCheckpointer::Fits(const CheckpointManifest& manifest) {
       if (field.may_change && !is_of_features) {
         changes_.push_back(std::move(field));
       } else if (matters) {
-        add(field.path + " was " + field.before + " and is now " + field.now);
+        add(WasAndIs(field));
         if (IsOf(field.path, "dist")) {
           add("a step of dist.update: SYNC takes a batch of each of micro_batches streams, so a run that began so goes "
               "on with as many, and no other goes on so");
@@ -488,9 +492,12 @@ void JobCheckpointer::ForgetBest(const char* why, RunState* state) {
 
 Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {
   MR_TRY(CheckPasses(manifest));
-  const std::string now = Fingerprint();
+  std::string columns_told;
+  for (const ChangedField& field : changes_) {
+    if (IsOf(field.path, "data_desc.csv")) columns_told += (columns_told.empty() ? "" : "\n") + WasAndIs(field);
+  }
+  const Status same = CompareFingerprints(manifest.input_fingerprint(), Fingerprint(), columns_told);
   if (manifest.reader_size() > 0) {
-    const Status same = CompareFingerprints(manifest.input_fingerprint(), now);
     return same.ok()
                ? same
                : InvalidConfig(same.message() +
@@ -500,9 +507,7 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {
   if (manifest.ledger().empty()) return Status::Ok();  // between epochs any input will do
   const std::string why = "; it stands in the middle of epoch " + std::to_string(manifest.epoch() + 1) +
                           " of that input, so restore it, or start anew with --resume=never";
-  if (const Status same = CompareFingerprints(manifest.input_fingerprint(), now); !same.ok()) {
-    return InvalidConfig(same.message() + why);
-  }
+  if (!same.ok()) return InvalidConfig(same.message() + why);
   const std::vector<std::string>& files = job_->FilesOfPass(manifest.epoch());
   if (manifest.input_file_size() != static_cast<int>(files.size())) {
     return InvalidConfig("filelist had " + std::to_string(manifest.input_file_size()) + " files and has now " +

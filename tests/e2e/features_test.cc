@@ -181,6 +181,22 @@ TEST(FeaturesJob, ARunThatGoesOnKeepsWhatItsFeaturesMake) {
   EXPECT_THAT(more.errors(), HasSubstr("data_desc.feature[genres].hash.salt was (none) and is now \"other\""));
 }
 
+TEST(FeaturesJob, WithinAnEpochAChangedWayToCutLinesIsToldByItsField) {
+  const CsvJob csv(100);
+  const std::string out = csv.folder() + "/out";
+  const std::string job = csv.Job("update_mode: SERIAL epochs: 1 checkpoint { every_steps: 2 }");
+  TrainToTheEnd(job, out);
+  Process more("trainer",
+               {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=" + out + "/checkpoints/step-000000000004",
+                "--set=data_desc.csv.missing=[\"NA\"]"});
+  EXPECT_EQ(more.Wait(), 2);
+  EXPECT_THAT(
+      more.errors(),
+      HasSubstr("does not fit this job: data_desc.csv was (none) and is now { missing: \"NA\" }; it stands in the "
+                "middle of epoch 1 of that input"));
+  EXPECT_THAT(more.errors(), testing::Not(HasSubstr("checksum")));
+}
+
 TEST(FeaturesJob, StatisticsDoNotDependOnThreads) {
   const CsvJob csv(500);
   const auto learned = [&](const std::string& threads) {
