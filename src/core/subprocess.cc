@@ -223,6 +223,7 @@ class Subprocess final : public ByteSource {
         pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
         timeout_(options.silence_timeout),
         explains_failure_(options.explains_failure),
+        activity_(options.activity),
         guard_(&guard),
         out_(std::move(out)),
         err_(std::move(err)),
@@ -283,7 +284,7 @@ class Subprocess final : public ByteSource {
   /// Sleeps until there is something to do; reads stderr. Fails at a stop request and after the silence timeout.
   Status Wait(Clock::time_point start, const std::stop_token& stop) {
     const WakeOnStop on_stop(stop, CallWakeUp{&wake_});
-    if (stop.stop_requested()) return Cancelled("stopped while a command ran");
+    if (stop.stop_requested()) return Cancelled("stopped while " + activity_);
     std::array<pollfd, 4> polled{{{out_.get(), POLLIN, 0},
                                   {err_.get(), POLLIN, 0},
                                   {wake_.fd(), POLLIN, 0},
@@ -297,7 +298,7 @@ class Subprocess final : public ByteSource {
     if (out_.is_open() && !is_held_told_ && (wait_ms < 0 || wait_ms > 1000)) wait_ms = 1000;
     if (!out_.is_open() && !pidfd_.is_open()) wait_ms = 5;  // a kernel without pidfd_open: look now and then
     (void)::poll(polled.data(), polled.size(), wait_ms);
-    if (stop.stop_requested()) return Cancelled("stopped while a command ran");
+    if (stop.stop_requested()) return Cancelled("stopped while " + activity_);
     if (polled[1].revents != 0) ReadStderr(kStderrBytes);
     TellOfHeldOutput();
     return Status::Ok();
@@ -405,6 +406,7 @@ class Subprocess final : public ByteSource {
   FileDescriptor pidfd_;
   std::chrono::milliseconds timeout_;
   bool explains_failure_;
+  std::string activity_;
   ChildGuard* guard_;
   FileDescriptor out_;
   FileDescriptor err_;

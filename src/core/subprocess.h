@@ -65,6 +65,8 @@ struct SubprocessOptions {
   /// A program of ours, which may end with kExitBadData or kExitInvalidConfig: what it wrote to its stderr is then the
   /// failure. It is passed on behind a good end alone.
   bool explains_failure = false;
+  /// While what it is stopped, in a message: one that only stands for a file is none of the user's commands.
+  std::string activity = "a command ran";
 };
 
 /// What such a program ends with (EX_DATAERR and EX_CONFIG of sysexits.h): Status codes of these names.

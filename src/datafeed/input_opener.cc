@@ -94,6 +94,9 @@ std::string_view InputStageName(InputStage stage) {
     case InputStage::kRead: return "read";
     case InputStage::kDecompress: return "decompress";
     case InputStage::kPipe: return "pipe";
+    case InputStage::kFormat: return "format";
+    case InputStage::kFetch: return "fetch";
+    case InputStage::kNamedPipe: return "named_pipe";
   }
   return "read";
 }
@@ -248,7 +251,7 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
   MR_TRY(stamps_.Begin(file));
   MR_ASSIGN(OpenedInput input, OpenUnwatched(file));
   // A command's end says nothing of the file; where there is none, the file looks after itself.
-  if (input.stage == InputStage::kPipe) {
+  if (IsOfCommand(input.stage)) {
     input.source = std::make_unique<WatchedSource>(std::move(input.source), file, stamps_);
   }
   return input;
@@ -269,9 +272,10 @@ Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
       MR_ASSIGN(options.stdin_file, OpenForReading(file));
       argv = {"cat"};
     }
+    if (scheme == nullptr) options.activity = "\"" + file + "\" was read";
     MR_ASSIGN(input.source, Start(std::move(argv), file, std::move(options)));
     input.source = Decompress(std::move(input.source), file);
-    input.stage = InputStage::kPipe;
+    input.stage = scheme != nullptr ? InputStage::kFetch : InputStage::kNamedPipe;
   } else {
     MR_ASSIGN(const std::string first_bytes, ReadFirstBytes(file));
     const Compression compression = DetectCompression(first_bytes);
@@ -286,7 +290,7 @@ Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
       MR_ASSIGN(options.stdin_file, OpenForReading(file));
       options.explains_failure = commands_[0].is_of_format;
       MR_ASSIGN(input.source, Start(commands_[0].argv, file, std::move(options)));
-      input.stage = InputStage::kPipe;
+      input.stage = commands_[0].stage();
       started = 1;
     } else {
       MR_ASSIGN(input.source, OpenFile(file));
@@ -310,7 +314,7 @@ Status InputOpener::PipeThrough(const PipeCommand& command, const std::string& f
     input->unpacking = std::move(unpacking);
   }
   MR_ASSIGN(input->source, Start(command.argv, file, std::move(options)));
-  input->stage = InputStage::kPipe;
+  input->stage = command.stage();
   return Status::Ok();
 }
 

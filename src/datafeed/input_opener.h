@@ -21,8 +21,18 @@ namespace millrace {
 class DataFeedDesc;
 
 /// What reading a file mostly costs; names of PassStats::stage_seconds.
-enum class InputStage : uint8_t { kRead, kDecompress, kPipe };
+enum class InputStage : uint8_t {
+  kRead,
+  kDecompress,
+  kPipe,      ///< waiting for a pipe_command
+  kFormat,    ///< for the command of a format: the Python that reads Parquet
+  kFetch,     ///< for an input_command
+  kNamedPipe  ///< for who writes a named pipe, or what else is no plain file
+};
+inline constexpr size_t kInputStages = 6;
 std::string_view InputStageName(InputStage stage);
+/// Whether the bytes come from a process, which `cat` is, too.
+inline bool IsOfCommand(InputStage stage) { return stage >= InputStage::kPipe; }
 
 /// The pipe_command of a desc without the space around it; empty for none, and for "cat", which is none.
 std::string_view PipeCommandOf(const DataFeedDesc& desc);
@@ -73,6 +83,7 @@ class InputOpener {
   struct PipeCommand {
     std::vector<std::string> argv;
     bool is_of_format;  ///< LineCut::command: its failures are ours to tell
+    InputStage stage() const { return is_of_format ? InputStage::kFormat : InputStage::kPipe; }
   };
   InputOpener() = default;
   /// The command for a file's scheme; null when the file is a local one.

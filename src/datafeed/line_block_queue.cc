@@ -199,7 +199,7 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
 }
 
 Status LineBlockQueue::OpenAhead(Lane& lane, const std::stop_token& stop) const {
-  if (lanes_.size() > 1 || lane.stage != InputStage::kPipe || lane.ahead) return Status::Ok();
+  if (lanes_.size() > 1 || !IsOfCommand(lane.stage) || lane.ahead) return Status::Ok();
   // Somebody else may be done before this lane is, and would begin with that file at once.
   if (options_.shared != nullptr) return Status::Ok();
   MR_ASSIGN(const size_t file, file_queue_->Next(FileTurn::kLater, stop));
@@ -242,7 +242,7 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
     }
     const uint64_t bytes_before = lane.reader->bytes();
     // What was handed on cannot be taken back for another try.
-    const bool may_retry = !lane.gave_a_block && lane.tries < options_.retries && lane.stage == InputStage::kPipe;
+    const bool may_retry = !lane.gave_a_block && lane.tries < options_.retries && IsOfCommand(lane.stage);
     using Fill = BlockReader::Fill;
     Result<bool> got = lane.reader->Next(block, stop, may_retry ? Fill::kUntilFull : Fill::kForAMoment);
     lane.AddWait(std::chrono::duration<double>(Clock::now() - start).count());

@@ -25,7 +25,7 @@ struct LineBlockQueueStats {
   int64_t bytes = 0;
   int64_t lines = 0;
   /// Time spent on getting bytes, summed over threads, by InputStage.
-  std::array<double, 3> stage_seconds{};
+  std::array<double, kInputStages> stage_seconds{};
 };
 
 struct LineBlockQueueOptions {

@@ -76,9 +76,9 @@ PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines) 
   stats.counters = bad_lines.counts_by_kind();
   if (files.empty_files > 0) stats.counters["empty_file"] = files.empty_files;
   if (files.retries > 0) stats.counters["pipe_retry"] = files.retries;
-  for (const InputStage stage : {InputStage::kRead, InputStage::kDecompress, InputStage::kPipe}) {
-    const double seconds = files.stage_seconds[static_cast<size_t>(stage)];
-    if (seconds > 0) stats.stage_seconds[std::string(InputStageName(stage))] = seconds;
+  for (size_t stage = 0; stage < kInputStages; ++stage) {
+    const double seconds = files.stage_seconds[stage];
+    if (seconds > 0) stats.stage_seconds[std::string(InputStageName(static_cast<InputStage>(stage)))] = seconds;
   }
   return stats;
 }

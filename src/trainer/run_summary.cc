@@ -111,24 +111,37 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
   }
   if (share > 0.2) {
     const double pipe = Stage(of_passes, "pipe");
+    const double format = Stage(of_passes, "format");
+    const double fetch = Stage(of_passes, "fetch");
+    const double named_pipe = Stage(of_passes, "named_pipe");
     const double parse = Stage(of_passes, "parse");
     const double read = Stage(of_passes, "read");
     const double decompress = Stage(of_passes, "decompress");
     // Out of rows in memory, or of binary files: by the workers themselves.
     const double batches = Stage(of_passes, "assemble") + Stage(of_passes, "copy") + Stage(of_passes, "find_rows");
-    if (batches > std::max({pipe, parse, read, decompress})) {
+    const double most = std::max({pipe, format, fetch, named_pipe, parse, read, decompress});
+    if (batches > most) {
       return "workers put batches together " + Percent(share) + " of the time: " +
              MoreWorkers(summary, "leave slots that the model does not read out of data_desc, or use a faster machine");
     }
     const std::string in_memory = load > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
-    const std::string start = "workers waited for input " + Percent(share) + " of the time, mostly on ";
-    if (pipe >= std::max({parse, read, decompress})) {
+    const std::string waited = "workers waited for input " + Percent(share) + " of the time";
+    if (most == 0) return waited;  // for rows that the program has, or too short to be measured
+    const std::string start = waited + ", mostly on ";
+    if (named_pipe == most) return start + "who writes the named pipe: write it faster, or files in its place";
+    if (format == most) {
+      return start + "the Python that reads Parquet or Arrow files: " + MoreReaders(summary) + in_memory;
+    }
+    if (fetch == most) {
+      return start + "input_commands: make them faster, " + MoreReaders(summary) + ", or copy the files once";
+    }
+    if (pipe == most) {
       return start + "pipe_command: make it faster, " + MoreReaders(summary) + ", or prepare the files once";
     }
-    if (parse >= std::max(read, decompress)) {
+    if (parse == most) {
       return start + "parsing: " + MoreReaders(summary) + in_memory;
     }
-    if (decompress >= read) {
+    if (decompress == most) {
       return start + "decompression: " + MoreReaders(summary) + ", or store the files plain or as zstd";
     }
     return start + "reading files: use a faster disk" + in_memory;

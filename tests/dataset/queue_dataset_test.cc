@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "core/delayed_stop.h"
 #include "core/file.h"
 #include "datafeed/batch_text.h"
 #include "dataset/dataset_factory.h"
@@ -331,9 +332,16 @@ TEST_F(QueueDatasetTest, ANamedPipeIsReadAndCanBeStopped) {
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   EXPECT_EQ((*batch)->rows(), 10);
   batch->reset();
-  ASSERT_TRUE(dataset->EndPass().ok());
+  EXPECT_TRUE(dataset->EndPass().value().stage_seconds.contains("named_pipe"));
   ASSERT_TRUE(dataset->BeginPass({}).ok());  // nobody writes
   ASSERT_TRUE(dataset->EndPass().ok());
+  QueueDatasetOptions options;
+  options.reads_ahead = false;
+  const auto alone = QueueDataset::Create(desc_, files_, DataFeedFactory::Builtin(), options).value();
+  ASSERT_TRUE(alone->BeginPass({}).ok());
+  std::stop_source stop;
+  const DelayedStop soon(stop, std::chrono::milliseconds(20));
+  EXPECT_EQ(alone->source(0).Next(stop.get_token()).status().message(), "stopped while \"" + files_[0] + "\" was read");
 }
 
 TEST_F(QueueDatasetTest, AFileThatIsCutOffAtALineEndWhileItIsReadIsAnError) {

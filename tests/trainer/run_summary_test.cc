@@ -99,6 +99,15 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   for (PassReport& pass : parsing.passes) pass.data.stage_seconds = {{"parse", 1}};
   EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, HasSubstr("on parsing: raise data_desc.thread_num (3 files"));
   EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, HasSubstr("or use InMemoryDataset"));
+  RunReport of_stage = ReportOf(3, 1);
+  const auto mostly = [&of_stage](const char* stage) {
+    for (PassReport& pass : of_stage.passes) pass.data.stage_seconds = {{stage, 3}};
+    return Summarize(of_stage, 2, 5).bottleneck;
+  };
+  EXPECT_THAT(mostly("format"), HasSubstr("on the Python that reads Parquet or Arrow files: raise"));
+  EXPECT_THAT(mostly("fetch"), HasSubstr("on input_commands: make them faster"));
+  EXPECT_THAT(mostly("named_pipe"), HasSubstr("on who writes the named pipe: "));
+  EXPECT_EQ(mostly("wait_full"), "workers waited for input 75% of the time") << "nothing is known of why";
   parsing.load_seconds = 1;
   EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, Not(HasSubstr("InMemoryDataset")));
 }
