@@ -119,8 +119,17 @@ Status ShowRuns(const CommandLine& line) {
   return ListRuns({folders, FLAGS_html, FLAGS_sort});
 }
 
+/// Whether the folder of a model follows a command that takes it by a flag: what to write is then the failure.
+Status CheckNoFolder(const CommandLine& line) {
+  std::error_code ignored;
+  if (line.arguments.size() != 2 || !std::filesystem::is_directory(line.arguments[1], ignored)) return Status::Ok();
+  return InvalidConfig("the model's folder is given by a flag: inspect " + line.arguments[0] +
+                       " --model_dir=" + line.arguments[1]);
+}
+
 /// Of a model, or of a job, whose training files are read where its features learn from them.
 Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
+  MR_TRY(CheckNoFolder(line));
   if (line.arguments.size() != 1 || FLAGS_trainer_desc.empty() == FLAGS_model_dir.empty()) {
     return InvalidConfig("whose features? inspect features --trainer_desc=FILE, or --model_dir=DIR");
   }
@@ -141,6 +150,7 @@ Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
 
 /// What a saved model predicts, and by what its predictions are calibrated.
 Status ShowModel(const CommandLine& line, const std::stop_token& stop) {
+  MR_TRY(CheckNoFolder(line));
   if (line.arguments.size() != 1 || FLAGS_model_dir.empty()) {
     return InvalidConfig("which model? inspect model --model_dir=DIR");
   }

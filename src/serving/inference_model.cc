@@ -155,8 +155,20 @@ Status SaveInferenceModel(const InferenceSource& source, const std::string& fold
   return WriteFolder(folder, [&](const std::string& beside) { return WriteModel(source, beside); });
 }
 
+Status NoModelIn(const std::string& folder, const std::string& nor) {
+  const std::string inner = folder + (folder.ends_with('/') ? "model" : "/model");
+  if (MayBeThere(inner + "/MODEL")) {
+    return NotFound("\"" + folder + "\" is the output folder of a run, and its model lies in \"" + inner +
+                    "\": name that folder");
+  }
+  return NotFound("\"" + folder +
+                  "\" is no saved model: it has no file MODEL (a finished run writes one to OUTPUT_DIR/model)" + nor);
+}
+
 Result<InferenceModel> ReadInferenceModel(const std::string& folder, int threads, const std::stop_token& stop) {
-  MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
+  const Result<std::string> found = FileInFolder(folder, "MODEL");
+  if (found.status().code() == StatusCode::kNotFound) return NoModelIn(folder);
+  MR_ASSIGN(const std::string path, found);
   MR_ASSIGN(const std::string text, ReadSealedText(path));
   InferenceModel model;
   if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {

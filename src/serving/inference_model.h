@@ -50,6 +50,9 @@ struct InferenceSource {
 /// train meanwhile. kIo with the system's reason; kCancelled after a stop request.
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder);
 
+/// kNotFound that says of a folder without MODEL what it is, and what else it lacks.
+Status NoModelIn(const std::string& folder, const std::string& nor = "");
+
 /// What such a folder says, once the sums of its files were compared. kNotFound, kBadData; kCancelled.
 Result<InferenceModel> ReadInferenceModel(const std::string& folder, int threads, const std::stop_token& stop);
 

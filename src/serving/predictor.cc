@@ -254,16 +254,7 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
 
 Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
   Result<PaddleModelFiles> found = FindPaddleModel(folder);
-  if (found.status().code() == StatusCode::kNotFound) {
-    const std::string inner = folder + (folder.ends_with('/') ? "model" : "/model");
-    if (MayBeThere(inner + "/MODEL")) {
-      return NotFound("\"" + folder + "\" is the output folder of a run, and its model lies in \"" + inner +
-                      "\": name that folder");
-    }
-    return NotFound("\"" + folder +
-                    "\" is no saved model: it has no file MODEL (a finished run writes one to OUTPUT_DIR/model) and no "
-                    "*.pdmodel of Paddle");
-  }
+  if (found.status().code() == StatusCode::kNotFound) return NoModelIn(folder, " and no *.pdmodel of Paddle");
   MR_ASSIGN(const PaddleModelFiles files, std::move(found));
   if (options.feed != "offline") {
     return InvalidConfig("a model of Paddle has one feed list; --feed=" + options.feed +

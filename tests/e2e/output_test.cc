@@ -196,6 +196,14 @@ TEST(OutputFolderTest, IsNoModelAndItsModelIsNamed) {
   EXPECT_EQ(predictor.Wait(), 3);
   EXPECT_THAT(predictor.errors(), HasSubstr("\"" + out + "\" is the output folder of a run, and its model lies in \"" +
                                             out + "/model\": name that folder"));
+  for (const std::string command : {"model", "features"}) {
+    Process inspect("inspect", {command, "--model_dir=" + out});
+    EXPECT_EQ(inspect.Wait(), 3);
+    EXPECT_THAT(inspect.errors(), HasSubstr("its model lies in \"" + out + "/model\": name that folder"));
+    Process bare("inspect", {command, out + "/model"});
+    EXPECT_EQ(bare.Wait(), 2);
+    EXPECT_THAT(bare.errors(), HasSubstr("is given by a flag: inspect " + command + " --model_dir=" + out + "/model"));
+  }
 }
 
 TEST(TraceTest, ShowsFilesCommandsAndParsingBesideTheBatches) {
