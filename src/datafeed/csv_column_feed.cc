@@ -140,6 +140,7 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
   const std::vector<std::string>& columns = plan().columns();
   std::vector<int> places(names.size(), -1);
   std::string problems;
+  std::string hint;  // once, behind all of them
   const auto report = [&problems](const std::string& problem) { problems += (problems.empty() ? "" : "\n") + problem; };
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::string& column = columns[i];
@@ -148,8 +149,8 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
       const std::vector<std::string_view> known(names.begin(), names.end());
       const bool parts_rows = plan().times().has_value() && plan().times()->column == static_cast<int>(i);
       report(of + " has no column \"" + column + "\"" + (parts_rows ? ", by which eval.set.since parts rows" : "") +
-             DidYouMean(column, known) +
-             (of == "the header" ? "; files without a header need csv { names: [...] }" : ""));
+             DidYouMean(column, known));
+      hint = of == "the header" ? "; files without a header need csv { names: [...] }" : "";
       continue;
     }
     if (std::find(found + 1, names.end(), column) != names.end()) {
@@ -157,7 +158,7 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
     }
     places[static_cast<size_t>(found - names.begin())] = static_cast<int>(i);
   }
-  if (!problems.empty()) return BadData(problems);
+  if (!problems.empty()) return BadData(problems + hint);
   places_ = std::move(places);
   return Status::Ok();
 }
