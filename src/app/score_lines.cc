@@ -429,7 +429,8 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   if (!request.compare.empty()) {
     MR_ASSIGN(comparison, Comparison::Create(request.compare, request.tolerance));
   }
-  MR_ASSIGN(const auto session, PredictSession::Create(predictor, dataset->schema(), desc.batch_size()));
+  MR_ASSIGN(const auto session,
+            PredictSession::Create(predictor, dataset->schema(), desc.batch_size(), &dataset->files()));
   OutputFile out;
   if (!request.output.empty()) {
     out.reset(request.output == "-" ? stdout : std::fopen(request.output.c_str(), "w"));

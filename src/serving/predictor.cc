@@ -313,8 +313,9 @@ Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const
 }
 
 Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& predictor, const SlotSchema& schema,
-                                                               int max_rows) {
+                                                               int max_rows, const std::vector<std::string>* files) {
   std::unique_ptr<PredictSession> session(new PredictSession);
+  session->files_ = files;
   FrameOptions options;
   options.max_rows = max_rows;
   options.seed = predictor.seed_;
@@ -334,6 +335,7 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::
   RunContext context;
   context.stop = std::move(stop);
   context.batch = &batch;
+  context.file_names = files_;
   context.rows = batch.rows();
   if (const Status ran = frame_->Run(context); !ran.ok()) return Harmless(ran);
   const auto rows = static_cast<size_t>(batch.rows());

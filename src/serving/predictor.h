@@ -96,9 +96,10 @@ class Predictor {
 class PredictSession {
  public:
   /// For batches of `schema`: the predictor's, or one without slots that a score does not need. Both must outlive the
-  /// session. `max_rows`: the largest batch that is expected.
+  /// session. `max_rows`: the largest batch that is expected. `files`: those that rows come from, by RowOrigin::file,
+  /// for messages; null: none have names.
   static Result<std::unique_ptr<PredictSession>> Create(const Predictor& predictor, const SlotSchema& schema,
-                                                        int max_rows);
+                                                        int max_rows, const std::vector<std::string>* files = nullptr);
 
   /// Scores the rows of a batch of the session's schema, in their order: columns() scores of the first one, then those
   /// of the next. Valid until the next call. A stop request ends a loop of the model: kCancelled.
@@ -110,6 +111,7 @@ class PredictSession {
   PredictSession() = default;
   std::unique_ptr<Frame> frame_;
   std::vector<std::pair<std::string, const Tensor*>> predictions_;
+  const std::vector<std::string>* files_ = nullptr;
   std::vector<float> scores_;
 };
 

@@ -117,6 +117,33 @@ TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
   EXPECT_THAT(ids.errors(), HasSubstr("slot \"e\""));
 }
 
+TEST(PredictorTest, ARowThatBreaksAHistoryIsToldWithItsPlace) {
+  const TempDir folder = TempDir::Create("millrace_history").value();
+  const std::string rows = folder.path() + "/rows";
+  EXPECT_TRUE(WriteFileAtomically(rows, "1 0 2 4 5 2 4 5\n1 1 1 4 1 6\n").ok());
+  EXPECT_TRUE(WriteFileAtomically(folder.path() + "/job", "filelist: \"" + rows + R"("
+      class_name: "MultiTrainer" device_worker_name: "HogwildWorker" thread_num: 1
+      data_desc { name: "MultiSlotDataFeed" batch_size: 4 multi_slot_desc {
+        slots { name: "click" type: "uint64" is_used: true is_dense: true shape: [-1, 1] }
+        slots { name: "item" type: "uint64" is_used: true }
+        slots { name: "shop" type: "uint64" is_used: true } } }
+      model {
+        table { name: "t" dim: 1 init { uniform: 0.1 } }
+        layer { name: "visits" history { slots: ["item", "shop"] table: "t" max_length: 3 } }
+        layer { name: "user" embedding { slots: ["item", "shop"] table: "t" } }
+        layer { name: "interest" attention { in: "visits" query: "user" units: [2] } }
+        layer { name: "y" fc { in: "interest" units: 1 } }
+        loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "click" }
+        optimizer { sgd { lr: 0.1 } } })")
+                  .ok());
+  Process trainer("trainer", {"--trainer_desc=" + folder.path() + "/job", "--output_dir=" + folder.path() + "/out"});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  EXPECT_TRUE(WriteFileAtomically(rows, "1 0 2 4 5 2 4 5\n1 1 1 4 2 6 7\n").ok());
+  Process predictor("predictor", {"--model_dir=" + folder.path() + "/out/model", "--input=" + rows});
+  EXPECT_EQ(predictor.Wait(), 3);
+  EXPECT_THAT(predictor.errors(), HasSubstr("of " + rows + ":2 has 1 values"));
+}
+
 TEST(OutputFolderTest, IsTheOnlyPlaceThatARunWritesTo) {
   const SmallJob small(300, 1);
   const std::string job = small.DeepJob("");
