@@ -1,7 +1,11 @@
 #include "core/words.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace millrace {
 namespace {
@@ -12,7 +16,13 @@ std::atomic<void (*)(const std::string&)> g_listener{nullptr};
 
 void Say(const std::string& lines) {
   if (auto* const listener = g_listener.load(); listener != nullptr) return listener(lines);
-  std::fwrite(lines.data(), 1, lines.size(), stderr);
+  const std::string text = (ShowsProgress(stderr) ? kClearLine : "") + lines;
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+bool ShowsProgress(std::FILE* out) {
+  const char* const term = std::getenv("TERM");
+  return isatty(fileno(out)) == 1 && (term == nullptr || std::string_view(term) != "dumb");
 }
 
 void ListenToWords(void (*listener)(const std::string& lines)) { g_listener = listener; }

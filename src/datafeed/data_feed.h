@@ -112,11 +112,12 @@ struct FeedKind {
     kOwn       ///< Millrace, around functions of the plugin
   };
 
-  Maker maker{};           ///< of a class that reads lines or records
-  ColumnMaker columns{};   ///< of a class whose rows have columns with names
-  LineCut cut{};           ///< what a line of the class is
-  HeaderOf header_of{};    ///< in place of cut.header, where the desc says whether files have one
-  CommandOf command_of{};  ///< in place of cut.command, which depends on the columns that are read
+  Maker maker{};                     ///< of a class that reads lines or records
+  ColumnMaker columns{};             ///< of a class whose rows have columns with names
+  std::shared_ptr<SaidOnce> said{};  ///< by feeds of `maker` of such a class
+  LineCut cut{};                     ///< what a line of the class is
+  HeaderOf header_of{};              ///< in place of cut.header, where the desc says whether files have one
+  CommandOf command_of{};            ///< in place of cut.command, which depends on the columns that are read
   /// The command that writes the names of a file's columns, each behind a NUL. Null: there is none.
   std::function<std::vector<std::string>()> names_command{};
   Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses

@@ -66,10 +66,11 @@ Result<DataFeedFactory> StatisticsFeeds(const DataFeedFactory& feeds, const Data
     return InvalidConfig("data_desc.feature: files of \"" + desc.name() + "\" have no columns with names");
   }
   FeedKind gathering = *kind;
-  gathering.maker = [columns = kind->columns, gathered](const SlotSchema& schema,
-                                                        const DataFeedDesc& pass) -> Result<std::unique_ptr<DataFeed>> {
+  gathering.maker = [columns = kind->columns, said = kind->said, gathered](
+                        const SlotSchema& schema, const DataFeedDesc& pass) -> Result<std::unique_ptr<DataFeed>> {
     ColumnSetup setup;
     setup.options = MultiSlotOptions::FromDesc(pass);
+    setup.said = said;
     setup.options.allow_empty_slots = true;
     MR_ASSIGN(setup.statistics, gathered->AddOne(pass));
     return columns(schema, pass, setup);

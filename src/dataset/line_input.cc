@@ -50,7 +50,8 @@ void TellOfAbsentNames(std::span<DataFeed* const> feeds, const std::vector<std::
       files[0] + (others == 0 ? "" : " and " + std::to_string(others) + " more file" + (others == 1 ? "" : "s"));
   for (const std::string& column : all.absent) {
     if (!said->IsNew("no line has " + column)) continue;
-    Say("warning: none of the " + std::to_string(all.lines) + " lines of " + where + " has the key \"" + column +
+    Say("warning: no line of " + where + " (" + std::to_string(all.lines) + (all.lines == 1 ? " line" : " lines") +
+        ") has the key \"" + column +
         "\", so that the feature which takes it finds no value: correct its from, or its name where it has no from" +
         Harmless(DidYouMean(column, known)) + "\n");
   }

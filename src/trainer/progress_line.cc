@@ -1,13 +1,14 @@
 #include "trainer/progress_line.h"
 
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "core/words.h"
 
 namespace millrace {
 namespace {
@@ -31,8 +32,7 @@ ProgressLine::Options ProgressLine::DetectOptions(std::FILE* out) {
   Options options;
   options.out = out;
   const int fd = fileno(out);
-  const char* term = std::getenv("TERM");
-  options.terminal = isatty(fd) == 1 && (term == nullptr || std::string_view(term) != "dumb");
+  options.terminal = ShowsProgress(out);
   const char* no_color = std::getenv("NO_COLOR");
   options.color = options.terminal && (no_color == nullptr || *no_color == '\0');
   winsize size{};
@@ -65,7 +65,7 @@ void ProgressLine::ShowText(std::string text) {
 
 void ProgressLine::Clear() {
   if (!shown_) return;
-  std::fputs("\r\033[K", options_.out);
+  std::fputs(kClearLine, options_.out);
   std::fflush(options_.out);
   shown_ = false;
 }

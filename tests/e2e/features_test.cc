@@ -323,8 +323,8 @@ TEST(FeaturesJob, AKeyThatNoLineHasIsToldOnce) {
   const TempDir folder = TempDir::Create("millrace_json").value();
   const std::string job = "--trainer_desc=" + JsonJob(folder.path());
   const std::string told =
-      "warning: none of the 80 lines of " + folder.path() +
-      "/part-0.jsonl and 1 more file has the key \"agee\", so that the feature which takes it "
+      "warning: no line of " + folder.path() +
+      "/part-0.jsonl and 1 more file (80 lines) has the key \"agee\", so that the feature which takes it "
       "finds no value: correct its from, or its name where it has no from; did you mean \"age\"?\n";
   for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
     Process trainer("trainer", {job, "--output_dir=" + folder.path() + "/" + dataset,
@@ -333,6 +333,12 @@ TEST(FeaturesJob, AKeyThatNoLineHasIsToldOnce) {
     EXPECT_THAT(trainer.errors(), HasSubstr(told));
     EXPECT_EQ(CountOf(trainer.errors(), "agee"), 1) << "in both epochs and evaluations";
   }
+  // Before training, where features learn from the training files.
+  Process learning("trainer",
+                   {job, "--set=data_desc.feature[age].from=agee", "--set=data_desc.feature[age].standardize={}"});
+  EXPECT_EQ(learning.Wait(), 0) << learning.errors();
+  EXPECT_THAT(learning.errors(), testing::StartsWith(told));
+  EXPECT_EQ(CountOf(learning.errors(), "agee"), 1);
   Process right("trainer", {job});
   EXPECT_EQ(right.Wait(), 0) << right.errors();
   EXPECT_THAT(right.errors(), testing::Not(HasSubstr("warning")));
@@ -340,7 +346,7 @@ TEST(FeaturesJob, AKeyThatNoLineHasIsToldOnce) {
                                "--input=" + folder.path() + "/part-1.jsonl"});
   EXPECT_EQ(scored.Wait(), 0) << scored.errors();
   EXPECT_THAT(scored.errors(),
-              HasSubstr("warning: none of the 40 lines of " + folder.path() + "/part-1.jsonl has the key \"agee\""));
+              HasSubstr("warning: no line of " + folder.path() + "/part-1.jsonl (40 lines) has the key \"agee\""));
 }
 
 TEST(FeaturesJob, JsonLinesWithoutTheLabelAreScoredWithoutAFlag) {
