@@ -15,9 +15,10 @@
 namespace millrace {
 namespace {
 
-/// A file's bytes up to `end`, without it, or all; of what is longer than names are, nothing.
+/// A file's bytes up to `end`, without it, or all, but for the bytes of `left_out` at their begin; of what is longer
+/// than names are, nothing.
 Result<std::string> BytesBefore(std::optional<char> end, const DataFeedDesc& desc, const LineCut& cut,
-                                const std::string& file, const std::stop_token& stop) {
+                                const std::string& file, const std::stop_token& stop, std::string_view left_out = "") {
   constexpr size_t kLongest = size_t{1} << 24;
   MR_ASSIGN(const std::unique_ptr<InputOpener> opener, InputOpener::Create(desc, {file}, stop, cut));
   MR_ASSIGN(const OpenedInput input, opener->Open(file));
@@ -26,6 +27,7 @@ Result<std::string> BytesBefore(std::optional<char> end, const DataFeedDesc& des
   while (bytes.size() < kLongest) {
     MR_ASSIGN(const size_t count, input.source->Read(some, stop));
     bytes.append(some.data(), count);
+    bytes.erase(0, std::min(bytes.find_first_not_of(left_out), bytes.size()));
     const size_t found = end.has_value() ? bytes.find(*end) : std::string::npos;
     if (found != std::string::npos) bytes.resize(found);
     if (found != std::string::npos || count == 0) return bytes;
@@ -51,7 +53,9 @@ Result<std::vector<std::string>> NamesOf(const DataFeedFactory& feeds, const Dat
   }
   const bool has_header = desc.name() == "csv" && desc.csv().names_size() == 0;
   if (!has_header && desc.name() != "json") return names;
-  MR_ASSIGN(const std::string line, BytesBefore('\n', desc, {}, file, stop));
+  // Blank lines and a byte order mark are no line of JSON, and the reading knows that.
+  const std::string_view left_out = has_header ? "" : "\xEF\xBB\xBF \t\r\n";
+  MR_ASSIGN(const std::string line, BytesBefore('\n', desc, {}, file, stop, left_out));
   if (!has_header) return JsonColumnNames(line);
   return CsvHeaderNames(CsvHeaderOf(desc)(line), desc);
 }

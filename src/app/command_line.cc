@@ -16,12 +16,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <new>
 #include <system_error>
 
 #include "app/help_text.h"
 #include "core/edit_distance.h"
 #include "core/shortened.h"
+#include "core/words.h"
 
 namespace millrace {
 namespace {
@@ -184,6 +186,12 @@ class Parser {
   }
 
   void Set(const Argument& argument, const std::string& name, const std::string& value) {
+    // A flag of the command line may replace one of a file, as it does one of the environment.
+    if (argument.where.empty()) {
+      std::string& earlier = given_.try_emplace(name, value).first->second;
+      if (earlier != value) Say("warning: --" + name + " is given twice, and the last one counts: " + value + "\n");
+      earlier = value;
+    }
     if (!gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) return;
     Error(argument, "--" + name + ": expected " + TypeInWords(FindFlag(name)->type) + ", not \"" + value + "\"");
   }
@@ -222,6 +230,7 @@ class Parser {
   std::vector<std::string_view> names_;
   CommandLine result_;
   std::vector<std::string> errors_;
+  std::map<std::string, std::string> given_;  ///< on the command line itself
   bool help_ = false;
   bool version_ = false;
 };

@@ -122,9 +122,13 @@ Status ShowRuns(const CommandLine& line) {
 /// Whether the folder of a model follows a command that takes it by a flag: what to write is then the failure.
 Status CheckNoFolder(const CommandLine& line) {
   std::error_code ignored;
-  if (line.arguments.size() != 2 || !std::filesystem::is_directory(line.arguments[1], ignored)) return Status::Ok();
+  if (line.arguments.size() != 2 || !FLAGS_model_dir.empty() || !FLAGS_trainer_desc.empty()) return Status::Ok();
+  std::string folder = line.arguments[1];
+  if (!std::filesystem::is_directory(folder, ignored)) return Status::Ok();
+  const std::string inner = (std::filesystem::path(folder) / "model").string();
+  if (std::filesystem::exists(inner + "/MODEL", ignored)) folder = inner;
   return InvalidConfig("the model's folder is given by a flag: inspect " + line.arguments[0] +
-                       " --model_dir=" + line.arguments[1]);
+                       " --model_dir=" + folder);
 }
 
 /// Of a model, or of a job, whose training files are read where its features learn from them.

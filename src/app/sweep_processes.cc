@@ -26,16 +26,18 @@ constexpr std::chrono::milliseconds kLookEvery{50};
 
 int ThreadsOf(const SweepJob& job) { return std::max(1, job.desc.thread_num()); }
 
-/// The last line of a log that says something.
-std::string LastLine(const std::string& path) {
-  Result<std::string> text = ReadFile(path);
+/// The line of a training's log that says why it failed, or the last one that says something.
+std::string ReasonIn(const std::string& path) {
+  const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return "";
-  const size_t end = text->find_last_not_of(" \n\r\t");
-  if (end == std::string::npos) return "";
-  const size_t begin = text->find_last_of("\n\r", end);
-  const size_t start = begin == std::string::npos ? 0 : begin + 1;
+  const size_t last = text->find_last_not_of(" \n\r\t");
+  if (last == std::string::npos) return "";
+  const size_t failure = text->rfind("\ntrainer: ");
+  const size_t before = failure != std::string::npos ? failure : text->find_last_of("\n\r", last);
+  const size_t start = before == std::string::npos ? 0 : before + 1;
+  const size_t end = std::min(text->find('\n', start), last + 1);
   constexpr size_t kMost = 300;
-  return Harmless(Shortened(std::string_view(*text).substr(start, end + 1 - start), kMost));
+  return Harmless(Shortened(std::string_view(*text).substr(start, end - start), kMost));
 }
 
 }  // namespace
@@ -102,7 +104,7 @@ SweepProcesses::Outcome SweepProcesses::Tell(const Running& ended, int exit_code
   const std::string how = exit_code == ChildProgram::kNotKnown ? "nobody knows how it ended, for SIGCHLD is ignored"
                                                                : "exit code " + std::to_string(exit_code);
   std::fprintf(stderr, "%zu of %zu, %s: failed (%s), see %s: %s\n", ended.number + 1, known_, name, how.c_str(),
-               ended.log.c_str(), LastLine(ended.log).c_str());
+               ended.log.c_str(), ReasonIn(ended.log).c_str());
   return Outcome::kFailed;
 }
 

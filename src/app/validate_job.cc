@@ -150,8 +150,7 @@ Status TryEvaluationSets(const CompiledJob& job, Frame& frame, const std::stop_t
                          std::chrono::milliseconds patience) {
   if (job.desc().infer()) return Status::Ok();
   for (const EvalSet& set : job.config().eval_sets) {
-    const bool is_of_training = set.number >= 0 && job.desc().eval().set(set.number).filelist_size() == 0;
-    if (set.files.empty() || is_of_training) continue;
+    if (set.files.empty() || set.is_split) continue;
     MR_ASSIGN(Sample sample, TakeSample(job, set.files, "evaluate", stop, patience));
     MR_TRY(TrySample(job, {}, frame, std::move(sample), stop).status());
   }

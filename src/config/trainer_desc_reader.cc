@@ -228,7 +228,8 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     for (int i = 0; i < eval.set_size(); ++i) {
       const EvalDesc::Set& set = eval.set(i);
       const std::string path = ElementPath("eval.set", i);
-      add_set({set.name(), i, {}}, path, IsSplit(set) ? files : expand(set.filelist(), path + ".filelist"));
+      add_set({set.name(), i, {}, IsSplit(set)}, path,
+              IsSplit(set) ? files : expand(set.filelist(), path + ".filelist"));
     }
     for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
       const std::string path = "incremental.pass[" + std::to_string(i) + "].filelist";

@@ -57,6 +57,7 @@ struct EvalSet {
   std::string name;                ///< empty: that of eval.filelist
   int number = -1;                 ///< in eval.set; -1: that of eval.filelist
   std::vector<std::string> files;  ///< of a part of the training files these
+  bool is_split = false;           ///< a part of the training files
 };
 
 /// A configuration that has been read, overridden and found sound.

@@ -56,11 +56,9 @@ FeedKind FeedOfPictures() {
 /// Adds to a format of rows with named columns that features make slots of these.
 template <class Feed>
 FeedKind WithColumns(FeedKind kind) {
-  const auto plans = std::make_shared<const FeaturePlans>();
   kind.columns = Feed::Create;
-  kind.said = plans->said();
-  kind.maker = [plain = std::move(kind.maker), plans](const SlotSchema& schema,
-                                                      const DataFeedDesc& desc) -> Result<std::unique_ptr<DataFeed>> {
+  kind.maker = [plain = std::move(kind.maker), plans = std::make_shared<const FeaturePlans>()](
+                   const SlotSchema& schema, const DataFeedDesc& desc) -> Result<std::unique_ptr<DataFeed>> {
     if (desc.feature_size() == 0) return plain(schema, desc);
     MR_ASSIGN(const ColumnSetup setup, plans->Setup(schema, desc));
     return Feed::Create(schema, desc, setup);

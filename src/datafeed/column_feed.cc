@@ -59,8 +59,6 @@ struct FeaturePlans::Last {
 FeaturePlans::FeaturePlans() : last_(std::make_unique<Last>()) {}
 FeaturePlans::~FeaturePlans() = default;
 
-std::shared_ptr<SaidOnce> FeaturePlans::said() const { return last_->said; }
-
 Result<ColumnSetup> FeaturePlans::Setup(const SlotSchema& schema, const DataFeedDesc& desc) const {
   ColumnSetup setup;
   setup.options = MultiSlotOptions::FromDesc(desc);

@@ -79,8 +79,6 @@ class FeaturePlans {
   FeaturePlans();
   ~FeaturePlans();
   Result<ColumnSetup> Setup(const SlotSchema& schema, const DataFeedDesc& desc) const;
-  /// What all feeds of these plans say once.
-  std::shared_ptr<SaidOnce> said() const;
 
  private:
   struct Last;

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,12 +20,12 @@
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_parser.h"
 #include "datafeed/row_file.h"
+#include "datafeed/value_names.h"
 
 namespace millrace {
 
 class DataFeedDesc;
 class RowSink;
-class SaidOnce;
 struct ColumnSetup;
 
 /// Turns lines, or the records of a binary format, into rows of batches, for one reader thread.
@@ -62,19 +61,12 @@ class HeadedFeed {
   virtual const std::string& note() const = 0;
 };
 
-/// The further ability of a feed whose lines name their values themselves: only lines tell which names there are.
+/// The further ability of a feed whose lines name their values themselves: only they tell which names there are.
 class NamedValuesFeed {
  public:
-  /// What the lines that were read have named.
-  struct Names {
-    int64_t lines = 0;
-    std::set<std::string> of_first;  ///< the first line's, as far as it was looked at
-    std::set<std::string> absent;    ///< columns that no line has named
-  };
   virtual ~NamedValuesFeed() = default;
-  virtual Names names() const = 0;
-  /// What was said by the feeds of the job; null: they say nothing.
-  virtual SaidOnce* said() const = 0;
+  /// Of the lines that were read without a mistake.
+  virtual ValueNames names() const = 0;
 };
 
 /// The further ability of a feed that packs the row of a line as it reads it; rows of other feeds are packed from a
@@ -112,12 +104,11 @@ struct FeedKind {
     kOwn       ///< Millrace, around functions of the plugin
   };
 
-  Maker maker{};                     ///< of a class that reads lines or records
-  ColumnMaker columns{};             ///< of a class whose rows have columns with names
-  std::shared_ptr<SaidOnce> said{};  ///< by feeds of `maker` of such a class
-  LineCut cut{};                     ///< what a line of the class is
-  HeaderOf header_of{};              ///< in place of cut.header, where the desc says whether files have one
-  CommandOf command_of{};            ///< in place of cut.command, which depends on the columns that are read
+  Maker maker{};           ///< of a class that reads lines or records
+  ColumnMaker columns{};   ///< of a class whose rows have columns with names
+  LineCut cut{};           ///< what a line of the class is
+  HeaderOf header_of{};    ///< in place of cut.header, where the desc says whether files have one
+  CommandOf command_of{};  ///< in place of cut.command, which depends on the columns that are read
   /// The command that writes the names of a file's columns, each behind a NUL. Null: there is none.
   std::function<std::vector<std::string>()> names_command{};
   Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses

@@ -26,14 +26,17 @@ constexpr char kOne[kNumberPadding + 2] = "1";
 constexpr char kZero[kNumberPadding + 2] = "0";
 constexpr std::string_view kMissing = std::string_view(kZero).substr(0, 0);
 
+/// What people take for JSON.
+std::string HintOn(std::string_view line) {
+  if (line.find("NaN") != line.npos || line.find("Infinity") != line.npos)
+    return "; JSON has no NaN and no Infinity: write null";
+  return line.starts_with('[') ? "; each line is to be an object of its own, without [ ] around all of them" : "";
+}
+
 class JsonLines final : public ColumnFeed, public NamedValuesFeed {
  public:
   JsonLines(const SlotSchema& schema, const ColumnSetup& setup)
-      : ColumnFeed(schema, setup),
-        elements_(texts().size()),
-        lists_(texts().size()),
-        seen_(texts().size()),
-        said_(setup.said) {
+      : ColumnFeed(schema, setup), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
     for (size_t i = 0; i < plan().columns().size(); ++i) {
       unnamed_.push_back(i);
       const std::string& column = plan().columns()[i];
@@ -44,12 +47,11 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
     }
   }
 
-  Names names() const override {
-    Names names{lines_, first_names_, {}};
+  ValueNames names() const override {
+    ValueNames names{lines_, first_names_, {}};
     for (const size_t column : unnamed_) names.absent.insert(plan().columns()[column]);
     return names;
   }
-  SaidOnce* said() const override { return said_.get(); }
 
  private:
   static constexpr size_t kNoColumn = SIZE_MAX;
@@ -72,15 +74,15 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
     path_.clear();
     has_failed_ = false;
     const error_code error = Walk(line);
-    ++lines_;
     if (!unnamed_.empty()) std::erase_if(unnamed_, [this](size_t column) { return seen_[column]; });
     if (has_failed_) return LineResult::kBad;
     if (error != simdjson::SUCCESS) {
       Fail(LineErrorKind::kBadValue, "",
            (path_.empty() ? "expected a JSON object" : "key \"" + path_ + "\": expected JSON") +
-               std::string(", found what is none: ") + simdjson::error_message(error));
+               std::string(", found what is none: ") + simdjson::error_message(error) + HintOn(line));
       return LineResult::kBad;
     }
+    ++lines_;
     for (size_t i = 0; i < elements_.size(); ++i) {
       if (seen_[i] && !elements_[i].empty()) lists_[i] = elements_[i];
     }
@@ -206,19 +208,15 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
   std::vector<size_t> unnamed_;  ///< columns that no line has had
   int64_t lines_ = 0;
   std::set<std::string> first_names_;
-  std::shared_ptr<SaidOnce> said_;
   bool has_failed_ = false;
 };
 
 void AddNames(const simdjson::dom::object& fields, const std::string& before, std::vector<std::string>* names) {
   for (const auto [key, value] : fields) {
     const std::string name = before + std::string(key);
+    if (!value.is_null()) names->push_back(name);
     simdjson::dom::object within;
-    if (value.get(within) == simdjson::SUCCESS) {
-      AddNames(within, name + ".", names);
-    } else if (!value.is_null()) {
-      names->push_back(name);
-    }
+    if (value.get(within) == simdjson::SUCCESS) AddNames(within, name + ".", names);
   }
 }
 

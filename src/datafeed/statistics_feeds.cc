@@ -16,9 +16,12 @@ Result<FeatureStatistics*> GatheredStatistics::AddOne(const DataFeedDesc& desc) 
 
 Status GatheredStatistics::AddMessage(const DataFeedDesc& desc, std::string_view message) {
   if (message.empty()) return Status::Ok();
-  MR_ASSIGN(FeatureStatistics* const one, AddOne(desc));
+  FeatureStatistics* sum = AddUp();
+  if (sum == nullptr) {
+    MR_ASSIGN(sum, AddOne(desc));
+  }
   WireReader in(message);
-  return one->AddFrom(&in);
+  return sum->AddFrom(&in);
 }
 
 std::string GatheredStatistics::Message() {
@@ -66,11 +69,10 @@ Result<DataFeedFactory> StatisticsFeeds(const DataFeedFactory& feeds, const Data
     return InvalidConfig("data_desc.feature: files of \"" + desc.name() + "\" have no columns with names");
   }
   FeedKind gathering = *kind;
-  gathering.maker = [columns = kind->columns, said = kind->said, gathered](
-                        const SlotSchema& schema, const DataFeedDesc& pass) -> Result<std::unique_ptr<DataFeed>> {
+  gathering.maker = [columns = kind->columns, gathered](const SlotSchema& schema,
+                                                        const DataFeedDesc& pass) -> Result<std::unique_ptr<DataFeed>> {
     ColumnSetup setup;
     setup.options = MultiSlotOptions::FromDesc(pass);
-    setup.said = said;
     setup.options.allow_empty_slots = true;
     MR_ASSIGN(setup.statistics, gathered->AddOne(pass));
     return columns(schema, pass, setup);

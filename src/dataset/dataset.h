@@ -10,6 +10,7 @@
 #include "batch/batch_pool.h"
 #include "batch/consumed_ranges.h"
 #include "core/status.h"
+#include "datafeed/value_names.h"
 
 namespace millrace {
 
@@ -40,6 +41,7 @@ struct PassStats {
   std::map<std::string, int64_t> counters;
   /// Seconds summed over threads, by stage: "pipe", "parse", "wait_full", ...
   std::map<std::string, double> stage_seconds;
+  ValueNames names;  ///< of a pass that read all its lines
 };
 
 /// Adds what a part of a pass met to what others did.
@@ -50,6 +52,9 @@ void AddPassStats(const PassStats& part, PassStats* all);
 std::vector<std::string> LeftOut(const PassStats& read);
 /// The same as a line: "left out: ..., ..."; empty when nothing was.
 std::string LeftOutLine(const PassStats& read);
+
+/// A warning for each column that no line of a pass has named, with the nearest name that lines have.
+std::vector<std::string> AbsentNames(const PassStats& read);
 
 /// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no
 /// row came out of 2 files from ads/part-0 on with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that

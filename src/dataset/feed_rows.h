@@ -26,7 +26,7 @@ class FeedRows {
   Result<LineResult> ParseLine(std::string_view line, RowSink& sink) {
     return packs_ != nullptr ? packs_->PackLine(line, sink) : ParseIntoBatch(line, sink);
   }
-  DataFeed* feed() { return feed_.get(); }
+  DataFeed* feed() const { return feed_.get(); }
   const LineError& error() const { return feed_->error(); }
   const ValueCounters& counters() const { return feed_->counters(); }
 

@@ -1,10 +1,7 @@
 #include "dataset/line_input.h"
 
-#include "core/edit_distance.h"
-#include "core/harmless_text.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
-#include "datafeed/column_feed.h"
 
 namespace millrace {
 
@@ -30,31 +27,8 @@ Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed
   return Status::Ok();
 }
 
-void TellOfAbsentNames(std::span<DataFeed* const> feeds, const std::vector<std::string>& files) {
-  NamedValuesFeed::Names all;
-  SaidOnce* said = nullptr;
-  for (DataFeed* const feed : feeds) {
-    const auto* const naming = dynamic_cast<const NamedValuesFeed*>(feed);
-    if (naming == nullptr || naming->said() == nullptr) return;
-    NamedValuesFeed::Names names = naming->names();
-    if (said == nullptr) all.absent = names.absent;
-    said = naming->said();
-    all.lines += names.lines;
-    all.of_first.merge(names.of_first);
-    std::erase_if(all.absent, [&](const std::string& column) { return !names.absent.contains(column); });
-  }
-  if (all.lines == 0) return;
-  const std::vector<std::string_view> known(all.of_first.begin(), all.of_first.end());
-  const size_t others = files.size() - 1;
-  const std::string where =
-      files[0] + (others == 0 ? "" : " and " + std::to_string(others) + " more file" + (others == 1 ? "" : "s"));
-  for (const std::string& column : all.absent) {
-    if (!said->IsNew("no line has " + column)) continue;
-    Say("warning: no line of " + where + " (" + std::to_string(all.lines) + (all.lines == 1 ? " line" : " lines") +
-        ") has the key \"" + column +
-        "\", so that the feature which takes it finds no value: correct its from, or its name where it has no from" +
-        Harmless(DidYouMean(column, known)) + "\n");
-  }
+void AddValueNames(const DataFeed& feed, PassStats* stats) {
+  if (const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed)) stats->names.Add(naming->names());
 }
 
 Status LineReader::Report(const LineBlock& block, uint64_t number, std::string_view line,

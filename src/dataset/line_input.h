@@ -22,9 +22,8 @@ Status CheckLineInput(const DataFeedDesc& desc);
 /// header's place.
 Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed* feed);
 
-/// To be called when the feeds of a pass over `files` read no more: says which columns none of the lines has, each once
-/// a job, where lines name their values themselves.
-void TellOfAbsentNames(std::span<DataFeed* const> feeds, const std::vector<std::string>& files);
+/// To be called when all lines of a pass were read: adds what those of the feed have named.
+void AddValueNames(const DataFeed& feed, PassStats* stats);
 
 /// Reads the lines of a thread's blocks one by one, and says what is wrong with them. One thread; what it refers to
 /// must outlive it.

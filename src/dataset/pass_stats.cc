@@ -1,5 +1,7 @@
 #include <filesystem>
 
+#include "core/edit_distance.h"
+#include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/input_opener.h"
 #include "dataset/dataset.h"
@@ -62,6 +64,22 @@ std::string LeftOutLine(const PassStats& read) {
   return line;
 }
 
+std::vector<std::string> AbsentNames(const PassStats& read) {
+  const std::vector<std::string_view> known(read.names.some.begin(), read.names.some.end());
+  std::vector<std::string> warnings;
+  for (const std::string& column : read.names.absent) {
+    warnings.push_back("warning: " +
+                       std::string(read.names.lines == 1
+                                       ? "the only line has no key \""
+                                       : "none of " + std::to_string(read.names.lines) + " lines has the key \"") +
+                       Harmless(column) +
+                       "\", so that the feature which takes it finds no value: correct its from, or its name where it "
+                       "has no from" +
+                       Harmless(DidYouMean(column, known)));
+  }
+  return warnings;
+}
+
 Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDesc& desc,
                  const std::vector<std::string>& files) {
   const auto count = [](int64_t n, const char* one) { return std::to_string(n) + " " + one + (n == 1 ? "" : "s"); };
@@ -102,6 +120,7 @@ void AddPassStats(const PassStats& part, PassStats* all) {
     all->quarantine_path += (all->quarantine_path.empty() ? "" : ", ") + part.quarantine_path;
   }
   for (const auto& [kind, count] : part.counters) all->counters[kind] += count;
+  all->names.Add(part.names);
   for (const auto& [stage, seconds] : part.stage_seconds) all->stage_seconds[stage] += seconds;
 }
 

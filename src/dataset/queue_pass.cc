@@ -308,6 +308,7 @@ Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
     spans.insert(spans.end(), spans_without_rows.begin(), spans_without_rows.end());
     MR_TRY(Emit(reader, std::move(filling), stop));
   }
+  is_whole_ = true;
   channel_.Close(Status::Ok());
   return Status::Ok();
 }
@@ -317,11 +318,10 @@ PassStats QueuePass::Finish() {
   for (std::jthread& thread : threads_) thread.join();
   threads_.clear();
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
-  std::vector<DataFeed*> feeds;
-  for (const std::unique_ptr<Reader>& reader : readers_) feeds.push_back(reader->feed.get());
-  TellOfAbsentNames(feeds, *files_);
   for (const std::unique_ptr<Reader>& reader : readers_) {
     stats.rows += reader->rows;
+    // What was not read may have other names.
+    if (is_whole_ && trained_.empty()) AddValueNames(*reader->feed, &stats);
     if (reader->held > 0) stats.counters["of_other_sets"] += reader->held;
     if (reader->left_out > 0) stats.counters["downsampled"] += reader->left_out;
     stats.stage_seconds["parse"] += reader->parse_seconds;

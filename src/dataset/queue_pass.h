@@ -103,7 +103,9 @@ class QueuePass {
   std::mutex remainder_mutex_;
   std::vector<BatchPtr> remainders_;
   int readers_at_work_;
-  int64_t rows_dropped_ = 0;  ///< of a last batch that is not full; written by the last reader
+  // Written by the last reader.
+  int64_t rows_dropped_ = 0;  ///< of a last batch that is not full
+  bool is_whole_ = false;     ///< the pass has come to its end
   std::stop_source stop_;
   std::vector<std::jthread> threads_;
 };

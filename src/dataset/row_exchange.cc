@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/caught.h"
 #include "core/hash.h"
+#include "core/wire.h"
 #include "datafeed/packed_rows.h"
 #include "datafeed/row_decoder.h"
 #include "datafeed/varint.h"

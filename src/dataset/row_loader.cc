@@ -68,9 +68,6 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, InputChannel* input, std::st
   }
   if (!first_failure_.ok()) return first_failure_;
   MR_TRY(bad_lines_->CheckShare());
-  std::vector<DataFeed*> feeds;
-  for (Reader& reader : readers) feeds.push_back(reader.feed.feed());
-  TellOfAbsentNames(feeds, *files_);
   input->Sort();
   return Stats(readers);
 }
@@ -129,6 +126,7 @@ PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const Reader& reader : readers) {
     stats.rows += reader.rows;
+    AddValueNames(*reader.feed.feed(), &stats);
     if (reader.feed.left_out() > 0) stats.counters["downsampled"] += reader.feed.left_out();
     if (reader.held > 0) stats.counters["of_other_sets"] += reader.held;
     if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;

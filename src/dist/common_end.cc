@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 
 namespace millrace {
 

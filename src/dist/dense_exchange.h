@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 #include "dist/rank_group.h"
 #include "runtime/executable.h"
 #include "runtime/scope.h"

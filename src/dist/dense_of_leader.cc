@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 #include "runtime/tensor.h"
 
 namespace millrace {

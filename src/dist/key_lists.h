@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 #include "table/sparse_table.h"
 
 namespace millrace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/caught.h"
+#include "core/wire.h"
 
 namespace millrace {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/wire.h"
 #include "core/status.h"
+#include "core/wire.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 
 namespace millrace {
 

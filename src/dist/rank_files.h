@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/wire.h"
 #include "core/checksummed_file.h"
 #include "core/status.h"
+#include "core/wire.h"
 #include "table/sparse_table.h"
 
 namespace millrace {

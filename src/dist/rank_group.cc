@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 #include "dist/part_of.h"
 
 namespace millrace {

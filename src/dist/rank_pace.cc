@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/elapsed.h"
+#include "core/wire.h"
 
 namespace millrace {
 namespace {

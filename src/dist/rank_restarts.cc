@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/elapsed.h"
+#include "core/wire.h"
 #include "dist/rank_group.h"
 
 namespace millrace {

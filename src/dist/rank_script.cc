@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 #include "dist/rank_group.h"
 
 namespace millrace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 #include "dist/micro_batch_sums.h"
 #include "dist/rank_group.h"
 #include "runtime/frame.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm/wire.h"
 #include "core/status.h"
+#include "core/wire.h"
 #include "dist/key_lists.h"
 #include "dist/rank_calls.h"
 #include "kernels/row_locks.h"

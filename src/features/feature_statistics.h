@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/wire.h"
 #include "core/status.h"
+#include "core/wire.h"
 #include "features/exact_sum.h"
 #include "features/feature_plan.h"
 #include "features/feature_row.h"

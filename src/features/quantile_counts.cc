@@ -36,7 +36,7 @@ void QuantileCounts::Put(WireWriter* out) const {
 
 void QuantileCounts::AddFrom(WireReader* in) {
   const auto dropped = in->Get<int>();
-  if (dropped < 0 || dropped > 64) return in->Fail();
+  if (dropped < 0 || dropped > 63) return in->Fail();
   DropBits(dropped);
   const auto size = in->Get<uint64_t>();
   for (uint64_t i = 0; i < size && in->ok(); ++i) {

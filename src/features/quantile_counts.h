@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 
 namespace millrace {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/wire.h"
+#include "core/wire.h"
 #include "features/text_hash.h"
 
 namespace millrace {

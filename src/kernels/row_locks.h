@@ -8,9 +8,10 @@
 
 namespace millrace {
 
-/// Spin locks of one byte for the rows of tables and parameters (update mode ROW_LOCK), found by a row's address.
+/// Spin locks of one byte for rows, found by a row's address: those of tables and parameters (update mode ROW_LOCK,
+/// where readers take them, too), rows that count, copies of rows (dist/row_copies.h).
 ///
-/// Two rows may share a lock; a thread holds one lock at a time, so that cannot block for ever. Readers take it too.
+/// Two rows may share a lock; a thread holds one lock at a time, so that cannot block for ever.
 class RowLocks {
  public:
   void Lock(const void* row) {

@@ -16,7 +16,6 @@
 
 #include "app/default_environment.h"
 #include "app/same_job.h"
-#include "comm/wire.h"
 #include "config/print_config.h"
 #include "config/trainer_desc_reader.h"
 #include "core/caught.h"
@@ -25,6 +24,7 @@
 #include "core/hash.h"
 #include "core/on_threads.h"
 #include "core/version.h"
+#include "core/wire.h"
 #include "core/words.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/row_exchange.h"

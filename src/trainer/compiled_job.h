@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "batch/slot_schema.h"
-#include "comm/wire.h"
 #include "config/trainer_desc_reader.h"
 #include "core/on_threads.h"
+#include "core/wire.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
 #include "runtime/executable.h"

@@ -59,9 +59,7 @@ Status CheckEvaluationHeaders(const CompiledJob& job, const std::stop_token& sto
   const auto end = std::chrono::steady_clock::now() + kMoment;
   if (job.desc().infer() || job.feeds_itself() || !PipeCommandOf(job.desc().data_desc()).empty()) return Status::Ok();
   for (const EvalSet& set : job.config().eval_sets) {
-    const bool is_of_training = set.number >= 0 && job.desc().eval().set(set.number).filelist_size() == 0;
-    if (is_of_training) continue;
-    MR_TRY(SetHeaders(job, set).Check(set.files, end, stop));
+    if (!set.is_split) MR_TRY(SetHeaders(job, set).Check(set.files, end, stop));
   }
   return Status::Ok();
 }

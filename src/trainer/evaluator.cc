@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/caught.h"
+#include "core/wire.h"
 #include "device_worker/batch_runner.h"
 #include "trainer/rank_progress.h"
 

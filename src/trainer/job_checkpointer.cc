@@ -158,6 +158,30 @@ std::string WatchedRows(const TrainerDesc& desc) {
   return rows.SerializeAsString();
 }
 
+/// The sets of `now` that are a part of the training files, from the first one on whose rows are not those of `before`.
+std::vector<std::string> OtherParts(const TrainerDesc& before, const TrainerDesc& now) {
+  const auto parts_of = [](const TrainerDesc& desc) {
+    std::vector<EvalDesc::Set> parts;
+    for (const EvalDesc::Set& set : desc.eval().set()) {
+      if (set.has_share() || set.has_since()) parts.push_back(set);
+    }
+    return parts;
+  };
+  const auto rows_of = [](EvalDesc::Set set) {
+    set.clear_name();
+    return set.SerializeAsString();
+  };
+  const std::vector<EvalDesc::Set> old_parts = parts_of(before);
+  const std::vector<EvalDesc::Set> parts = parts_of(now);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    // Shares lie side by side.
+    const bool is_other = i >= old_parts.size() || rows_of(parts[i]) != rows_of(old_parts[i]);
+    if (is_other || !names.empty()) names.push_back(parts[i].name());
+  }
+  return names;
+}
+
 bool IsOf(const std::string& path, std::string_view field) {
   return path.starts_with(field) && (path.size() == field.size() || path[field.size()] == '.');
 }
@@ -477,6 +501,14 @@ void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* 
     notes_.push_back("resumed with: program.main, whose operators are not those of the checkpoint");
   }
   const std::optional<TrainerDesc> before = JobOf(manifest);
+  if (before.has_value()) {
+    for (const std::string& set : OtherParts(*before, job_->desc())) {
+      notes_.push_back(
+          "warning: eval.set \"" + set +
+          "\" has other rows of the training files than before: the run may have trained some of them, and "
+          "metrics of these are better than those of new rows");
+    }
+  }
   if (!before.has_value() || (!state->has_best && state->evaluations_since_best == 0)) return;
   const bool is_other = WatchedMetric(*before) != WatchedMetric(job_->desc());
   if (!is_other && WatchedRows(*before) == WatchedRows(job_->desc())) return;

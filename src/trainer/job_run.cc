@@ -10,11 +10,11 @@
 #include <optional>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/caught.h"
 #include "core/delayed_stop.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
+#include "core/wire.h"
 #include "dist/rank_restarts.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"

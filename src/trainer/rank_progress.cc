@@ -26,6 +26,16 @@ void GetMap(WireReader* in, std::map<std::string, Value>* map) {
   }
 }
 
+void PutSet(const std::set<std::string>& set, WireWriter* out) {
+  out->Put(static_cast<uint64_t>(set.size()));
+  for (const std::string& text : set) out->PutText(text);
+}
+
+void GetSet(WireReader* in, std::set<std::string>* set) {
+  const auto size = in->Get<uint64_t>();
+  for (uint64_t i = 0; i < size && in->ok(); ++i) set->emplace(in->GetText());
+}
+
 }  // namespace
 
 std::string BytesOf(const MetricTotals& totals) {
@@ -41,6 +51,9 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
   out->PutText(data.quarantine_path);
   PutMap(data.counters, out);
   PutMap(data.stage_seconds, out);
+  out->Put(data.names.lines);
+  PutSet(data.names.some, out);
+  PutSet(data.names.absent, out);
 }
 
 void GetPassStats(WireReader* in, PassStats* data) {
@@ -52,6 +65,9 @@ void GetPassStats(WireReader* in, PassStats* data) {
   data->quarantine_path = in->GetText();
   GetMap(in, &data->counters);
   GetMap(in, &data->stage_seconds);
+  data->names.lines = in->Get<int64_t>();
+  GetSet(in, &data->names.some);
+  GetSet(in, &data->names.absent);
 }
 
 std::string RankProgress::ToBytes() const {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "batch/consumed_ranges.h"
-#include "comm/wire.h"
 #include "core/status.h"
+#include "core/wire.h"
 #include "dataset/dataset.h"
 #include "device_worker/device_worker.h"
 #include "metrics/metric_set.h"

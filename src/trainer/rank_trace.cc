@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/elapsed.h"
+#include "core/wire.h"
 
 namespace millrace {
 namespace {

@@ -128,7 +128,7 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
     const std::string waited = "workers waited for input " + Percent(share) + " of the time";
     if (most == 0) return waited;  // for rows that the program has, or too short to be measured
     const std::string start = waited + ", mostly on ";
-    if (named_pipe == most) return start + "who writes the named pipe: write it faster, or files in its place";
+    if (named_pipe == most) return start + "who writes the pipe that is read: write it faster, or files in its place";
     if (format == most) {
       return start + "the Python that reads Parquet or Arrow files: " + MoreReaders(summary) + in_memory;
     }

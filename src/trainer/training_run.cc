@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "comm/wire.h"
 #include "core/caught.h"
 #include "core/elapsed.h"
+#include "core/wire.h"
 #include "table/counted_table.h"
 #include "trainer/batch_observers.h"
 #include "trainer/model_check.h"

@@ -69,6 +69,12 @@ TEST_F(CommandLineTest, SetsFlagsInEverySpelling) {
   EXPECT_THAT(line.arguments, ElementsAre("x", "--y"));
 }
 
+TEST_F(CommandLineTest, AFlagThatIsGivenTwiceIsTold) {
+  EXPECT_TRUE(Parse({"--thread_num=2", "--progress", "--thread_num=3", "--progress=true"}).status.ok());
+  EXPECT_EQ(FLAGS_thread_num, 3);
+  EXPECT_EQ(err_, "warning: --thread_num is given twice, and the last one counts: 3\n");
+}
+
 TEST_F(CommandLineTest, KeepsEveryUseOfARepeatedFlag) {
   const CommandLine line = Parse({"--set=a=1", "--set", "b=2", "--set=filelist+=x"});
   ASSERT_FALSE(line.exit_code) << err_;

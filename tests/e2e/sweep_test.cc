@@ -97,7 +97,7 @@ TEST(Sweep, OneThatFailsDoesNotKeepTheOthers) {
   Process sweep("trainer", job.Flags(commands));
   EXPECT_EQ(sweep.Wait(), 3);
   const std::string log = job.folder() + "/pipe_command=exit_3/log.txt";
-  EXPECT_THAT(sweep.errors(), HasSubstr("pipe_command=exit_3: failed (exit code 3), see " + log + ": "));
+  EXPECT_THAT(sweep.errors(), HasSubstr("pipe_command=exit_3: failed (exit code 3), see " + log + ": trainer: "));
   EXPECT_THAT(sweep.errors(), HasSubstr("pipe_command=cat: done"));
   EXPECT_THAT(sweep.errors(), HasSubstr("1 of 2 trainings failed: pipe_command=exit_3. log.txt in the folder"));
   EXPECT_THAT(sweep.output(), AllOf(HasSubstr("\npipe_command=cat "), Not(HasSubstr("exit_3"))));

@@ -106,7 +106,7 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   };
   EXPECT_THAT(mostly("format"), HasSubstr("on the Python that reads Parquet or Arrow files: raise"));
   EXPECT_THAT(mostly("fetch"), HasSubstr("on input_commands: make them faster"));
-  EXPECT_THAT(mostly("named_pipe"), HasSubstr("on who writes the named pipe: "));
+  EXPECT_THAT(mostly("named_pipe"), HasSubstr("on who writes the pipe that is read: "));
   EXPECT_EQ(mostly("wait_full"), "workers waited for input 75% of the time") << "nothing is known of why";
   parsing.load_seconds = 1;
   EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, Not(HasSubstr("InMemoryDataset")));

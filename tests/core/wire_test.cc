@@ -1,4 +1,4 @@
-#include "comm/wire.h"
+#include "core/wire.h"
 
 #include <gtest/gtest.h>
 
