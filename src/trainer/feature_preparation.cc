@@ -143,7 +143,7 @@ Status PrepareOnRanks(const FeaturePreparation& how, const Environment& environm
 Status PrepareFeatures(const FeaturePreparation& how, const Environment& environment, std::stop_token stop,
                        LoadedConfig* config) {
   if (config->desc->data_desc().feature_size() == 0) return Status::Ok();
-  const Status prepared =
+  Status prepared =
       how.ranks == nullptr ? Prepare(how, environment, stop, config) : PrepareOnRanks(how, environment, stop, config);
   if (prepared.code() != StatusCode::kCancelled) return prepared;
   return Cancelled("stopped while statistics of features were taken; nothing of them is kept");
