@@ -125,7 +125,7 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
              MoreWorkers(summary, "leave slots that the model does not read out of data_desc, or use a faster machine");
     }
     const std::string in_memory = load > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
-    const std::string waited = "workers waited for input " + Percent(share) + " of the time";
+    std::string waited = "workers waited for input " + Percent(share) + " of the time";
     if (most == 0) return waited;  // for rows that the program has, or too short to be measured
     const std::string start = waited + ", mostly on ";
     if (named_pipe == most) return start + "who writes the pipe that is read: write it faster, or files in its place";
