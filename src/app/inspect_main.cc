@@ -123,12 +123,11 @@ Status ShowRuns(const CommandLine& line) {
 Status CheckNoFolder(const CommandLine& line) {
   std::error_code ignored;
   if (line.arguments.size() != 2 || !FLAGS_model_dir.empty() || !FLAGS_trainer_desc.empty()) return Status::Ok();
-  std::string folder = line.arguments[1];
+  const std::string& folder = line.arguments[1];
   if (!std::filesystem::is_directory(folder, ignored)) return Status::Ok();
-  const std::string inner = (std::filesystem::path(folder) / "model").string();
-  if (std::filesystem::exists(inner + "/MODEL", ignored)) folder = inner;
+  const std::string inner = ModelInOutput(folder);
   return InvalidConfig("the model's folder is given by a flag: inspect " + line.arguments[0] +
-                       " --model_dir=" + folder);
+                       " --model_dir=" + (inner.empty() ? folder : inner));
 }
 
 /// Of a model, or of a job, whose training files are read where its features learn from them.

@@ -127,9 +127,6 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
   if (!desc.infer()) check(eval_files, eval_place);
 }
 
-/// Whether a set is of the rows of the training files.
-bool IsSplit(const EvalDesc::Set& set) { return set.has_share() || set.has_since(); }
-
 /// Names the rows that are to come where the job names no files.
 void NameRowsInMemory(TrainerDesc* desc) {
   if (desc->data_desc().feature_size() == 0 || desc->has_incremental() || desc->infer()) return;
@@ -171,6 +168,8 @@ bool CompilesSoundly(const Diagnostics& diagnostics, const FieldPositions& posit
 }
 
 }  // namespace
+
+bool IsSplit(const EvalDesc_Set& set) { return set.has_share() || set.has_since(); }
 
 Status LoadedConfig::Report(const std::vector<ConfigMistake>& mistakes) const {
   Diagnostics diagnostics = sources;

@@ -14,6 +14,7 @@
 
 namespace millrace {
 
+class EvalDesc_Set;
 class TrainerDesc;
 
 /// What is wrong with the field at `path`, written as FieldPositions has it.
@@ -52,12 +53,15 @@ struct ConfigRequest {
   std::function<std::vector<ConfigMistake>(const TrainerDesc&)> find_deeper = nullptr;
 };
 
+/// Whether a set of eval.set is of the rows of the training files.
+bool IsSplit(const EvalDesc_Set& set);
+
 /// A set of rows that evaluations measure.
 struct EvalSet {
   std::string name;                ///< empty: that of eval.filelist
   int number = -1;                 ///< in eval.set; -1: that of eval.filelist
   std::vector<std::string> files;  ///< of a part of the training files these
-  bool is_split = false;           ///< a part of the training files
+  bool is_split = false;           ///< IsSplit
 };
 
 /// A configuration that has been read, overridden and found sound.

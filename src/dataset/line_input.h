@@ -1,9 +1,6 @@
 #pragma once
 
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/status.h"
 #include "datafeed/bad_lines.h"

@@ -14,9 +14,9 @@ namespace {
 std::vector<std::string> FilesHere(const StatisticsPass& pass) {
   if (pass.ranks == nullptr) return *pass.files;
   std::vector<std::string> files;
-  const auto readers = static_cast<size_t>(pass.readers);
-  for (auto i = static_cast<size_t>(pass.ranks->rank()); pass.ranks->rank() < pass.readers && i < pass.files->size();
-       i += readers) {
+  if (pass.ranks->rank() >= pass.readers) return files;
+  const auto first = static_cast<size_t>(pass.ranks->rank());
+  for (size_t i = first; i < pass.files->size(); i += static_cast<size_t>(pass.readers)) {
     files.push_back((*pass.files)[i]);
   }
   return files;

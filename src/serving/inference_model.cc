@@ -155,9 +155,14 @@ Status SaveInferenceModel(const InferenceSource& source, const std::string& fold
   return WriteFolder(folder, [&](const std::string& beside) { return WriteModel(source, beside); });
 }
 
+std::string ModelInOutput(const std::string& folder) {
+  std::string inner = folder + (folder.ends_with('/') ? "model" : "/model");
+  if (!MayBeThere(inner + "/MODEL")) inner.clear();
+  return inner;
+}
+
 Status NoModelIn(const std::string& folder, const std::string& nor) {
-  const std::string inner = folder + (folder.ends_with('/') ? "model" : "/model");
-  if (MayBeThere(inner + "/MODEL")) {
+  if (const std::string inner = ModelInOutput(folder); !inner.empty()) {
     return NotFound("\"" + folder + "\" is the output folder of a run, and its model lies in \"" + inner +
                     "\": name that folder");
   }

@@ -50,6 +50,8 @@ struct InferenceSource {
 /// train meanwhile. kIo with the system's reason; kCancelled after a stop request.
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder);
 
+/// The folder of the model in the output folder of a run; empty: there is none.
+std::string ModelInOutput(const std::string& folder);
 /// kNotFound that says of a folder without MODEL what it is, and what else it lacks.
 Status NoModelIn(const std::string& folder, const std::string& nor = "");
 

@@ -7,10 +7,10 @@
 
 namespace millrace {
 
-/// Looks at what names the columns of the evaluation sets' files, as far as a moment reaches, so that what would end
-/// the training at its first evaluation ends it before its first step. Of lines without a header there is nothing to
-/// look at. Files that a command writes, or that can be read once only, are left alone; of those that the Python of a
-/// format reads, a set's first is looked at. kBadData with the header's place, what the opening fails with, kCancelled.
+/// Checks the headers of the evaluation sets' files, for a second at most. A set that lacks a column would end the
+/// training at its first evaluation; here it ends it before the first step. Lines without a header are not looked at.
+/// Files that a command writes are not, nor those that can be read only once. Of Parquet and Arrow a set's first file
+/// is, since Python reads it. kBadData with the header's place, what the opening fails with, kCancelled.
 Status CheckEvaluationHeaders(const CompiledJob& job, const std::stop_token& stop);
 
 }  // namespace millrace

@@ -163,7 +163,7 @@ std::vector<std::string> OtherParts(const TrainerDesc& before, const TrainerDesc
   const auto parts_of = [](const TrainerDesc& desc) {
     std::vector<EvalDesc::Set> parts;
     for (const EvalDesc::Set& set : desc.eval().set()) {
-      if (set.has_share() || set.has_since()) parts.push_back(set);
+      if (IsSplit(set)) parts.push_back(set);
     }
     return parts;
   };
