@@ -19,7 +19,8 @@ bool StartedByLauncher();
 /// that SIGCONT lets a suspended run go on.
 std::optional<std::chrono::seconds> TimeBehindSigcont();
 
-/// The rank that this process is. It begins MPI, which a process does once; waits for the other ranks to begin.
+/// The rank that this process is. It begins MPI, which a process does once; waits for the other ranks to begin, for two
+/// minutes or what MILLRACE_MPI_WAIT_SECONDS says.
 ///
 /// MPI is in a shared object, libmillrace_mpi.so, so that who trains on one machine needs none. It is looked for beside
 /// the program, or Python's module, and in the lib folder beside that one's; it stays loaded until the process ends.
@@ -32,7 +33,8 @@ std::optional<std::chrono::seconds> TimeBehindSigcont();
 /// it.
 ///
 /// kNotFound when the shared object or MPI is not installed, with what to install; kInvalidConfig when it is of another
-/// version of Millrace, or its MPI is not the launcher's; kUnavailable when MPI cannot begin.
+/// version of Millrace, or its MPI is not the launcher's; kUnavailable when MPI cannot begin, or
+/// other ranks do not.
 Result<std::unique_ptr<Communicator>> OpenMpi();
 
 /// The same of a shared object that is named.

@@ -326,6 +326,17 @@ TEST_F(RanksCommandTest, RanksThatWereSuspendedWithTheirLauncherGoOn) {
   EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
 }
 
+// With Open MPI 5 a rank that was killed while MPI began left the others waiting for ever.
+TEST_F(RanksCommandTest, ARankThatNeverBeginsMpiKeepsTheOthersForAWhileAlone) {
+  std::vector<std::string> flags = Flags(Job("epochs: 1"), "never");
+  for (const char* word : {":", "-n", "1", "sleep", "300"}) flags.emplace_back(word);
+  setenv("MILLRACE_MPI_WAIT_SECONDS", "1", 1);
+  Process ranks("trainer", flags, {.ranks = 1});
+  unsetenv("MILLRACE_MPI_WAIT_SECONDS");
+  EXPECT_EQ(ranks.Wait(), 3) << ranks.errors();
+  EXPECT_THAT(ranks.errors(), HasSubstr("trainer: unavailable: MPI has not begun within 1 s: a rank was lost"));
+}
+
 TEST_F(RanksCommandTest, AMistakeIsToldOnce) {
   const std::string job = Job("epochs: 1");
   std::ofstream(small_.files()[2], std::ios::app) << "1 x\n";

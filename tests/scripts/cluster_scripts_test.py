@@ -106,6 +106,12 @@ class RunElastic(unittest.TestCase):
         _, said, _ = self.run_plan(words + "exit 137", "exit 0")
         self.assertEqual(said, ["restart 1: rank 1 on b was ended by signal 9; 3 of 3 hosts answer, 0 examples are trained"])
 
+    def test_a_lost_host_with_which_open_mpi_5_ends_as_if_all_were_done_is_no_end(self):
+        words = "echo 'PRTE has lost communication with a remote daemon.' >&2; "
+        code, said, calls = self.run_plan(trains(64) + words + "exit 0", "exit 0")
+        self.assertEqual((code, len(calls)), (0, 2))
+        self.assertEqual(said, ["restart 1: mpirun lost a host; 3 of 3 hosts answer, 64 examples are trained"])
+
     def test_a_host_that_is_gone_is_left_out_and_comes_back(self):
         code, said, calls = self.run_plan(trains(64) + "echo a >up; echo c >>up; exit 9",
                                           trains(128) + "echo b >>up; exit 1", "exit 0")
@@ -139,9 +145,11 @@ class RunElastic(unittest.TestCase):
                                 "in a row that trained nothing more"])
 
     def test_a_rank_that_others_miss_is_no_failure_of_the_job(self):
-        words = "echo 'trainer: unavailable: rank 1 of 4 has ended before the others' >&2; "
-        code, said, _ = self.run_plan(words + "exit 3", "exit 0")
-        self.assertEqual((code, len(said)), (0, 1))
+        for words in ("trainer: unavailable: rank 1 of 4 has ended before the others",
+                      "trainer: unavailable: MPI has not begun within 120 s: a rank was lost",
+                      "E1128 13:16:11 22142 mpi_communicator.cc:440] MPI has not ended within 120 s: a rank was lost"):
+            code, said, _ = self.run_plan("echo '%s' >&2; exit 3" % words, "exit 0")
+            self.assertEqual((code, len(said)), (0, 1))
 
     def test_a_rank_that_was_asked_to_stop_is_started_again(self):
         code, said, _ = self.run_plan(trains(64) + "exit 130", "exit 0")

@@ -4,11 +4,13 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "comm/mpi/mpi_call.h"
 #include "comm/rank_status.h"
 #include "core/caught.h"
+#include "core/integer_text.h"
 
 namespace millrace {
 namespace {
@@ -53,18 +55,44 @@ Status Duplicate(MPI_Comm world, std::array<MPI_Comm, 3>* comms) {
 /// MPI begins and ends once in a process.
 std::atomic<bool> was_begun{false};
 
+/// What a program ends with where another rank is lost.
+constexpr int kExitUnavailable = 3;
+constexpr char kWaitSeconds[] = "MILLRACE_MPI_WAIT_SECONDS";
+
+/// How long ranks wait for each other while MPI begins and ends. Started by mpirun --with-ft, Open MPI 5.0.11 lets them
+/// wait for ever for one that is killed then.
+Result<std::chrono::seconds> LongestWait() {
+  const char* const given = std::getenv(kWaitSeconds);  // NOLINT(concurrency-mt-unsafe)
+  uint64_t seconds = 120;
+  if (given != nullptr && (ParseInteger(given, &seconds) != IntegerText::kOk || seconds == 0 || seconds > 86'400)) {
+    return InvalidConfig(std::string(kWaitSeconds) + " is \"" + given + "\"; it is a number of seconds, 1 to 86400");
+  }
+  return std::chrono::seconds(seconds);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> MpiCommunicator::Create() {
   if (was_begun.exchange(true)) return Internal("MPI was begun before in this process");
   std::unique_ptr<MpiCommunicator> communicator(new MpiCommunicator);
+  MR_ASSIGN(communicator->longest_wait_, LongestWait());
   MR_TRY(Caught("the thread of MPI", [&] {
     communicator->thread_ = std::jthread([c = communicator.get()] { c->Serve(); });
     return Status::Ok();
   }));
   {
     std::unique_lock lock(communicator->mutex_);
-    communicator->begun_or_ended_.wait(lock, [&] { return communicator->begun_.has_value(); });
+    if (!communicator->begun_or_ended_.wait_for(lock, communicator->longest_wait_,
+                                                [&] { return communicator->begun_.has_value(); })) {
+      const std::chrono::seconds longest = communicator->longest_wait_;
+      lock.unlock();
+      // Nothing but the end of the process ends MPI_Init_thread, in which its thread is.
+      static_cast<void>(communicator.release());
+      return Unavailable(
+          "MPI has not begun within " + std::to_string(longest.count()) +
+          " s: a rank was lost while ranks started, or hosts do not reach each other. Start the job again; " +
+          kWaitSeconds + " gives ranks more time");
+    }
     MR_TRY(*communicator->begun_);
   }
   return std::unique_ptr<Communicator>(std::move(communicator));
@@ -399,6 +427,14 @@ Status MpiCommunicator::End() {
   }
   // It would wait for those that were lost, with Open MPI 5.0.11 often for ever.
   if (world_ != MPI_COMM_WORLD) return Status::Ok();
+  const std::jthread limit([longest = longest_wait_](const std::stop_token& ended) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, ended, longest, [] { return false; });
+    if (ended.stop_requested()) return;
+    LOG(ERROR) << "MPI has not ended within " << longest.count() << " s: a rank was lost while all took leave";
+    std::_Exit(kExitUnavailable);
+  });
   return MpiStatus("MPI_Finalize", MPI_Finalize());
 }
 
