@@ -350,14 +350,14 @@ def launch(case, job, hosts, elastic, count):
     if elastic:
         return hosts.start(names[0], RUN_ELASTIC, "-H", ",".join(names), "--", *job.words()), names[0]
     if hosts.open_mpi_5:
-        mpirun = (hosts.open_mpi_5 + "/bin/mpirun", "--with-ft", "ulfm", "--mca", "btl_tcp_if_include", "10.77.0.0/24",
-                  "--prtemca", "prte_if_include", "10.77.0.0/24")
+        mpirun = [hosts.open_mpi_5 + "/bin/mpirun", "--with-ft", "ulfm", "--mca", "btl_tcp_if_include", "10.77.0.0/24",
+                  "--prtemca", "prte_if_include", "10.77.0.0/24"]
     else:
         mpirun = [shutil.which("mpirun")]
         for setting in ("btl_tcp_if_include", "oob_tcp_if_include"):
             mpirun += ["--mca", setting, "10.77.0.0/24"]
-        for setting, value in (("time", 20), ("intvl", 10), ("probes", 3)):
-            mpirun += ["--mca", "oob_tcp_keepalive_" + setting, str(value)]
+    for setting, value in (("time", 20), ("intvl", 10), ("probes", 3)):
+        mpirun += ["--prtemca" if hosts.open_mpi_5 else "--mca", "oob_tcp_keepalive_" + setting, str(value)]
     return hosts.start(names[0], *mpirun, "--host", ",".join(names), "--bind-to", "none", *job.words(), "--resume=auto"), names[0]
 
 
