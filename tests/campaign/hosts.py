@@ -154,12 +154,13 @@ class Job:
         rng = case.rng
         self.case = case
         self.out = case.path("out")
-        self.update = rng.choice(("ASYNC", "SSP", "SYNC"))
+        self.update = rng.choice(("ASYNC", "SSP", "GEO", "SYNC"))
         self.shuffles = rng.random() < 0.35
         self.lines, self.epochs = 131072, rng.choice((2, 4))
         self.files = data(case)
-        self.counts = self.update != "SYNC" and not self.shuffles and rng.random() < 0.7
+        self.counts = self.update in ("ASYNC", "SSP") and not self.shuffles and rng.random() < 0.7
         dist = {"ASYNC": "update: ASYNC", "SSP": "update: SSP staleness: %d" % rng.choice((0, 4)),
+                "GEO": "update: GEO geo_steps: %d" % rng.choice((4, 16)),
                 "SYNC": "update: SYNC micro_batches: %d" % rng.choice((4, 12))}[self.update]
         every = rng.choice((300, 1000)) // (8 if self.update == "SYNC" else 1)
         text = "dist { %s } epochs: %d checkpoint { every_steps: %d } output { tensorboard: false }\n" % (dist, self.epochs, every)
