@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import itertools
 import sys
 
 _ROWS = 8192
@@ -12,9 +13,10 @@ _BAD_DATA = 65
 _INVALID_CONFIG = 78
 
 
-def main(form, what, columns):
+def main(form, what, asked):
     """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes to
-    standard output the texts of its columns ("cells"), or the names of all ("names"). What to exit with."""
+    standard output the texts of some columns ("cells"), or the names and types of all ("names"). Of cells are asked the file that
+    trained first, and each column with its type there, or "". What to exit with."""
     from . import _millrace
     from ._frames import local_times
     from .errors import DataError
@@ -27,11 +29,14 @@ def main(form, what, columns):
     if not source.seekable():
         source = io.BytesIO(source.read())
     try:
+        columns = asked[1::2]
         parts = _parts(source, form, columns, pyarrow, ipc, parquet)
+        no_rows = next(parts)
         if what == "names":
-            sys.stdout.buffer.write(b"".join(name.encode() + b"\0" for name in next(parts).schema.names))
+            sys.stdout.buffer.write(b"".join(b"%s\0%s\0" % (one.name.encode(), _type_of(one).encode()) for one in no_rows.schema))
             return 0
-        for part in parts:
+        _check_types(no_rows.schema, asked[0], dict(zip(columns, asked[2::2])))
+        for part in itertools.chain([no_rows], parts):
             frame = _millrace.Frame.of_stream(local_times(part).__arrow_c_stream__(), "the file")
             sys.stdout.buffer.write(frame.cell_records(columns))
         sys.stdout.buffer.flush()
@@ -43,6 +48,41 @@ def main(form, what, columns):
         return _fail(_BAD_DATA, "pyarrow cannot read it as a file of %s: %s; data_desc.name, or predictor's --format, says what it is"
                      % (form, error))
     return 0
+
+
+def _type_of(field):
+    """Of the values of a column, be they in lists or a dictionary."""
+    kind = field.type
+    while hasattr(kind, "value_type"):
+        kind = kind.value_type
+    return str(kind)
+
+
+def _texts_of(kind):
+    """What tells apart the texts that values of a type become; those of whole numbers and texts are alike. None: it has none."""
+    if kind.startswith(("int", "uint", "bool", "string", "large_string", "binary", "large_binary", "fixed_size_binary")):
+        return "words"
+    if kind.startswith("decimal"):
+        return "words" if kind.endswith(", 0)") else kind.rpartition(",")[2]
+    if kind in ("halffloat", "float", "double"):
+        return "floats"
+    if kind.startswith(("timestamp", "date64")):
+        return "times"
+    return "dates" if kind.startswith("date32") else None
+
+
+def _check_types(schema, first, types):
+    """Refuses a column that has other texts than it has in the file that trained first."""
+    from .errors import DataError
+    for field in schema:
+        here, there = _type_of(field), types.get(field.name, "")
+        texts = {_texts_of(here), _texts_of(there)}
+        if len(texts) == 1 or None in texts:
+            continue
+        example, advice = (", as 5.0 and 5", '; pandas makes floats of whole numbers where some are missing, and astype("Int64") keeps '
+                           'them') if "floats" in texts else ("", "")
+        raise DataError('column "%s" is of type %s, and in "%s", the first file that trained, of type %s: the same id would be two words%s. '
+                        'Write it with one type in all files%s' % (field.name, here, first, there, example, advice))
 
 
 def _fail(code, error):

@@ -88,7 +88,9 @@ FeedKind CellFeedKind(std::string_view format) {
       {.maker = NeedsFeatures("the columns of a file"),
        .cut = CutBy(kCellFraming),
        .format = {{.no_trailing_values = "has columns with names; those that no feature takes are left out anyway"}}});
-  feed.command_of = [format](std::span<const std::string> columns) { return CellCommand(format, columns); };
+  feed.command_of = [format](const DataFeedDesc& desc, std::span<const std::string> columns) {
+    return CellCommand(format, desc, columns);
+  };
   feed.names_command = [format] { return CellNamesCommand(format); };
   return feed;
 }

@@ -12,6 +12,7 @@
 
 #include "core/subprocess.h"
 #include "data_feed.pb.h"
+#include "features/feature_spec.h"
 
 namespace millrace {
 namespace {
@@ -224,9 +225,18 @@ Result<std::unique_ptr<DataFeed>> CellFeed::Create(const SlotSchema& schema, con
   return std::unique_ptr<DataFeed>(std::make_unique<CellRows>(schema, setup));
 }
 
-std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns) {
+std::vector<std::string> CellCommand(std::string_view format, const DataFeedDesc& desc,
+                                     std::span<const std::string> columns) {
+  const FeatureStates& trained = desc.feature_states();
+  const std::vector<std::string> words = WordColumns(desc);
   std::vector<std::string> argv = Start(format, "cells");
-  argv.insert(argv.end(), columns.begin(), columns.end());
+  argv.push_back(trained.file());
+  for (const std::string& column : columns) {
+    argv.push_back(column);
+    const auto known = std::find(trained.column().begin(), trained.column().end(), column) - trained.column().begin();
+    const bool is_word = std::binary_search(words.begin(), words.end(), column);
+    argv.push_back(is_word && known < trained.type_size() ? trained.type(static_cast<int>(known)) : "");
+  }
   return argv;
 }
 

@@ -35,9 +35,11 @@ struct CellFeed {
 
 /// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. It is
 /// run by the Python of SetPythonOfCells, or else that of MILLRACE_PYTHON, or the one beside this program, as in an
-/// environment of Python, or that of PATH. It explains its failures (SubprocessOptions).
-std::vector<std::string> CellCommand(std::string_view format, std::span<const std::string> columns);
-/// The like, which writes the names of the file's columns, each behind a NUL.
+/// environment of Python, or that of PATH. It explains its failures (SubprocessOptions). One is a column of words whose
+/// type makes other texts than that of the first file that trained (FeatureStates).
+std::vector<std::string> CellCommand(std::string_view format, const DataFeedDesc& desc,
+                                     std::span<const std::string> columns);
+/// The like, which writes the name and the type of each of the file's columns, a NUL behind each.
 std::vector<std::string> CellNamesCommand(std::string_view format);
 /// Names the interpreter that this process is in: it has the package. Empty: none. Before there are other threads.
 void SetPythonOfCells(std::string program);

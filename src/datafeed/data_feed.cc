@@ -109,7 +109,7 @@ Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& 
       std::vector<std::string> slots;
       for (const SlotSpec& slot : schema.used()) slots.push_back(slot.name);
       MR_ASSIGN(const std::shared_ptr<const FeaturePlan> plan, FeaturePlan::Create(desc, slots));
-      cut.command = kind->command_of(plan->columns());
+      cut.command = kind->command_of(desc, plan->columns());
     }
     return cut;
   }

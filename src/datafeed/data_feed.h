@@ -92,7 +92,8 @@ struct FeedKind {
   /// What takes the header off the first line of files that are read so; null: they have none.
   using HeaderOf = std::string_view (*(*)(const DataFeedDesc& desc))(std::string_view first_line);
   /// The command that makes the records of a file, of these columns in their order.
-  using CommandOf = std::function<std::vector<std::string>(std::span<const std::string> columns)>;
+  using CommandOf =
+      std::function<std::vector<std::string>(const DataFeedDesc& desc, std::span<const std::string> columns)>;
   /// Where a class comes from: the plugin's path and version.
   struct Origin {
     std::string path;
@@ -109,7 +110,7 @@ struct FeedKind {
   LineCut cut{};           ///< what a line of the class is
   HeaderOf header_of{};    ///< in place of cut.header, where the desc says whether files have one
   CommandOf command_of{};  ///< in place of cut.command, which depends on the columns that are read
-  /// The command that writes the names of a file's columns, each behind a NUL. Null: there is none.
+  /// The command that writes the name and the type of each of a file's columns, a NUL behind each. Null: there is none.
   std::function<std::vector<std::string>()> names_command{};
   Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses
   InstantFeed::Maker instant{};  ///< in place of `maker`: of a class that reads mapped files

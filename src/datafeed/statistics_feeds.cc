@@ -79,7 +79,7 @@ Result<DataFeedFactory> StatisticsFeeds(const DataFeedFactory& feeds, const Data
   };
   if (kind->command_of != nullptr) {
     MR_ASSIGN(const std::unique_ptr<FeatureStatistics> lacking, FeatureStatistics::Create(desc));
-    gathering.cut.command = kind->command_of(lacking->plan().columns());
+    gathering.cut.command = kind->command_of(desc, lacking->plan().columns());
     gathering.command_of = nullptr;
   }
   DataFeedFactory factory;

@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "core/contained_file.h"
-#include "core/line_blocks.h"
 #include "data_feed.pb.h"
-#include "datafeed/csv_column_feed.h"
-#include "datafeed/input_opener.h"
+#include "datafeed/file_columns.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/statistics_pass.h"
+#include "features/feature_spec.h"
 #include "features/feature_statistics.h"
 #include "runtime/checkpoint_manifest.h"
 #include "trainer/checkpoint_store.h"
@@ -79,28 +78,27 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   return Status::Ok();
 }
 
-/// Notes the columns of the first training file, so that who reads others later can say what changed. Not of a file
-/// that a command writes or that comes once: looking at it would start the command, or take its rows.
+/// Notes the columns of the first training file, so that who reads others later can say what changed, and of a columnar
+/// file their types, since words of another type would be other words. Not of a file that a pipe_command writes or that
+/// comes once: looking at it would start the command, or take its rows.
 Status NoteColumns(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
+  if (feed.feature_states().column_size() > 0 || config->files.empty()) return Status::Ok();
+  const std::string& file = config->files[0];
+  const FeedKind* const kind = environment.feeds.Find(feed.name());
+  const bool has_types = kind != nullptr && kind->names_command != nullptr;
+  if (has_types ? WordColumns(feed).empty() : feed.name() != "csv") return Status::Ok();
+  // What is no file of this machine a command fetches, as often as it is asked to.
   std::error_code unknown;
-  if (feed.name() != "csv" || feed.feature_states().column_size() > 0 || config->files.empty() ||
-      !PipeCommandOf(feed).empty() || !std::filesystem::is_regular_file(config->files[0], unknown)) {
-    return Status::Ok();
-  }
-  MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(feed));
-  MR_ASSIGN(const LineCut cut, environment.feeds.CutOf(feed.name(), schema, feed));
-  if (cut.header == nullptr) return Status::Ok();
-  MR_ASSIGN(const auto opener, InputOpener::Create(feed, {config->files[0]}, stop));
-  MR_ASSIGN(OpenedInput opened, opener->Open(config->files[0]));
-  LineBlockReader reader(std::move(opened.source), 0, opener->line_limit());
-  LineBlock block;
-  const Result<bool> is_read = reader.Next(block, stop, BlockReader::Fill::kForAMoment);
-  if (!is_read.ok() || !*is_read) return Status::Ok();  // the reading of rows says what is wrong
-  std::string_view text = block.text();
-  const Result<std::vector<std::string>> names = CsvHeaderNames(cut.header(block.TakeLine(&text)), feed);
-  if (!names.ok()) return Status::Ok();  // likewise
-  feed.mutable_feature_states()->mutable_column()->Assign(names->begin(), names->end());
+  const bool is_there = std::filesystem::exists(file, unknown);
+  if (is_there ? !std::filesystem::is_regular_file(file, unknown) : !has_types) return Status::Ok();
+  const Result<FileColumns> columns = ColumnsOfFile(environment.feeds, feed, file, stop);
+  if (columns.status().code() == StatusCode::kCancelled) return columns.status();
+  if (!columns.ok() || columns->names.empty()) return Status::Ok();  // the reading of rows says what is wrong
+  FeatureStates& states = *feed.mutable_feature_states();
+  states.mutable_column()->Assign(columns->names.begin(), columns->names.end());
+  states.mutable_type()->Assign(columns->types.begin(), columns->types.end());
+  if (has_types) states.set_file(file);
   return Status::Ok();
 }
 
@@ -111,6 +109,7 @@ Status PrepareKnown(const FeaturePreparation& how, const Environment& environmen
   if (how.resume != "never") {
     MR_ASSIGN(std::optional<FeatureStates> states, StatesOfCheckpoint(how));
     if (states.has_value()) *feed.mutable_feature_states() = std::move(*states);
+    if (states.has_value() && !config->desc->infer()) return Status::Ok();
   }
   if (!config->desc->infer()) return NoteColumns(environment, stop, config);
   if (!NeedsStatistics(feed)) return Status::Ok();

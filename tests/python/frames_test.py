@@ -526,6 +526,44 @@ class FramesTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("/bin/false-python", done.stderr)
 
+    def test_ids_that_are_floats_in_one_of_several_columnar_files_are_refused(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import feather, parquet
+        text = JOB.replace('feature { name: "city" vocabulary', 'feature { name: "city" from: "town" vocabulary').replace('csv { missing: "?" }', "")
+        columns = rows_of(60)
+        tables = {name: pyarrow.table({**columns, "price": price, "town": town}) for name, price, town in (
+            ("whole", [i % 80 for i in range(60)], [i % 7 for i in range(60)]),
+            ("floats", [i % 80 + 0.5 for i in range(60)], [float(i % 7) for i in range(60)]),
+            ("texts", [i % 80 for i in range(60)], ["%d" % (i % 7) for i in range(60)]),
+            ("lists", [i % 80 for i in range(60)], [[float(i % 7)] for i in range(60)]),
+            ("none", [i % 80 for i in range(60)], pyarrow.nulls(60)))}
+        for form, write in (("parquet", parquet.write_table), ("arrow", feather.write_feather)):
+            support.write(self.folder + "/job.prototxt", text.replace('name: "csv"', 'name: "%s"' % form))
+            path = {name: "%s/%s.%s" % (self.folder, name, form) for name in tables}
+            for name, table in tables.items():
+                write(table, path[name])
+
+            def train(*names, out="out", more=(), path=path):
+                return self.program("trainer", "--trainer_desc=%s/job.prototxt" % self.folder, "--output_dir=%s/%s" % (self.folder, out),
+                                    "--set=filelist=[%s]" % ", ".join('"%s"' % path[name] for name in names), *more)
+
+            alike = train("whole", "texts", "none", out=form)
+            self.assertEqual(alike.returncode, 0, alike.stderr)
+            said = '%s: column "town" is of type double, and in "%s", the first file that trained, of type int64: ' \
+                'the same id would be two words, as 5.0 and 5. Write it with one type in all files'
+            for name in ("floats", "lists"):
+                done = train("whole", name)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(said % (path[name], path["whole"]), done.stderr)
+            evaluated = train("whole", more=['--set=eval={ filelist: "%s" }' % path["floats"]])
+            self.assertIn(said % (path["floats"], path["whole"]), evaluated.stderr)
+            scored = self.program("predictor", "--model_dir=%s/%s/model" % (self.folder, form), "--input=" + path["floats"])
+            self.assertEqual(scored.returncode, 3, scored.stderr)
+            self.assertIn(said % (path["floats"], path["whole"]), scored.stderr)
+            first = train("floats", "whole")
+            self.assertIn('whole.%s: column "town" is of type int64, and in "%s", the first file that trained, of type double' % (
+                form, path["floats"]), first.stderr)
+
     def program(self, name, *arguments, python=sys.executable):
         return subprocess.run([os.path.join(support.BIN, name), *arguments], capture_output=True, text=True, check=False,
                               env={**os.environ, "MILLRACE_PYTHON": python}, timeout=120)

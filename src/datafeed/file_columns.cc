@@ -1,0 +1,64 @@
+#include "datafeed/file_columns.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "data_feed.pb.h"
+#include "datafeed/csv_column_feed.h"
+#include "datafeed/input_opener.h"
+#include "datafeed/json_column_feed.h"
+
+namespace millrace {
+namespace {
+
+/// A file's bytes up to `end`, without it, or all, but for the bytes of `left_out` at their begin; of what is longer
+/// than names are, nothing.
+Result<std::string> BytesBefore(std::optional<char> end, const DataFeedDesc& desc, const LineCut& cut,
+                                const std::string& file, const std::stop_token& stop, std::string_view left_out = "") {
+  constexpr size_t kLongest = size_t{1} << 24;
+  MR_ASSIGN(const std::unique_ptr<InputOpener> opener, InputOpener::Create(desc, {file}, stop, cut));
+  MR_ASSIGN(const OpenedInput input, opener->Open(file));
+  std::string bytes;
+  std::array<char, 4096> some;
+  while (bytes.size() < kLongest) {
+    MR_ASSIGN(const size_t count, input.source->Read(some, stop));
+    bytes.append(some.data(), count);
+    bytes.erase(0, std::min(bytes.find_first_not_of(left_out), bytes.size()));
+    const size_t found = end.has_value() ? bytes.find(*end) : std::string::npos;
+    if (found != std::string::npos) bytes.resize(found);
+    if (found != std::string::npos || count == 0) return bytes;
+  }
+  return std::string();
+}
+
+}  // namespace
+
+Result<FileColumns> ColumnsOfFile(const DataFeedFactory& feeds, const DataFeedDesc& desc, const std::string& file,
+                                  const std::stop_token& stop) {
+  FileColumns columns;
+  const FeedKind* const kind = feeds.Find(desc.name());
+  if (kind == nullptr || desc.feature_size() == 0 || !PipeCommandOf(desc).empty()) return columns;
+  if (kind->names_command != nullptr) {
+    const LineCut cut{.command = kind->names_command()};
+    MR_ASSIGN(const std::string bytes, BytesBefore(std::nullopt, desc, cut, file, stop));
+    for (size_t begin = 0; begin < bytes.size();) {
+      const size_t end = std::min(bytes.find('\0', begin), bytes.size());
+      std::vector<std::string>& next = columns.names.size() == columns.types.size() ? columns.names : columns.types;
+      next.push_back(bytes.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return columns;
+  }
+  const bool has_header = desc.name() == "csv" && desc.csv().names_size() == 0;
+  if (!has_header && desc.name() != "json") return columns;
+  // Blank lines and a byte order mark are no line of JSON, and the reading knows that.
+  const std::string_view left_out = has_header ? "" : "\xEF\xBB\xBF \t\r\n";
+  MR_ASSIGN(const std::string line, BytesBefore('\n', desc, {}, file, stop, left_out));
+  MR_ASSIGN(columns.names, has_header ? CsvHeaderNames(CsvHeaderOf(desc)(line), desc) : JsonColumnNames(line));
+  return columns;
+}
+
+}  // namespace millrace
