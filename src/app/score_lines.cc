@@ -475,7 +475,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     std::fprintf(stderr, "warning: %lld blank lines of the input have no score\n",
                  static_cast<long long>(blank->second));
   }
-  for (const std::string& warning : AbsentNames(stats)) std::fprintf(stderr, "%s\n", warning.c_str());
+  for (const std::string& warning : ValueWarnings(stats)) std::fprintf(stderr, "%s\n", warning.c_str());
   MR_TRY(CloseOutput(std::move(out), request.output));
   for (const ScoreMetrics& measured : metrics) {
     if (const std::string text = measured.Text(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "features/feature_spec.h"
 #include "features/number_text.h"
 
 namespace millrace {
@@ -35,12 +36,18 @@ std::string HintOn(std::string_view line) {
 
 class JsonLines final : public ColumnFeed, public NamedValuesFeed {
  public:
-  JsonLines(const SlotSchema& schema, const ColumnSetup& setup)
-      : ColumnFeed(schema, setup), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
+  /// `words` are sorted (WordColumns).
+  JsonLines(const SlotSchema& schema, const ColumnSetup& setup, const std::vector<std::string>& words)
+      : ColumnFeed(schema, setup),
+        elements_(texts().size()),
+        lists_(texts().size()),
+        seen_(texts().size()),
+        numbers_(texts().size()) {
     for (size_t i = 0; i < plan().columns().size(); ++i) {
       unnamed_.push_back(i);
       const std::string& column = plan().columns()[i];
       places_.emplace(column, i);
+      numbers_[i].are_words = std::binary_search(words.begin(), words.end(), column);
       for (size_t dot = column.find('.'); dot != std::string::npos; dot = column.find('.', dot + 1)) {
         parents_.insert(column.substr(0, dot));
       }
@@ -48,13 +55,29 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
   }
 
   ValueNames names() const override {
-    ValueNames names{lines_, first_names_, {}};
+    ValueNames names;
+    names.lines = lines_;
+    names.some = first_names_;
     for (const size_t column : unnamed_) names.absent.insert(plan().columns()[column]);
+    for (size_t i = 0; i < numbers_.size(); ++i) {
+      const std::string& column = plan().columns()[i];
+      if (!numbers_[i].whole_float.empty()) names.whole_floats.emplace(column, numbers_[i].whole_float);
+      if (numbers_[i].has_whole) names.whole.insert(column);
+      if (numbers_[i].has_fraction) names.fractions.insert(column);
+    }
     return names;
   }
 
  private:
   static constexpr size_t kNoColumn = SIZE_MAX;
+
+  /// How the numbers of a column were written.
+  struct Numbers {
+    bool are_words = false;  ///< otherwise nobody asks
+    bool has_whole = false;
+    bool has_fraction = false;
+    std::string whole_float;  ///< the first one; empty: none
+  };
 
   LineResult Read(std::string_view line) override {
     if (std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t' || c == '\r'; })) {
@@ -146,7 +169,7 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
       if (const error_code error = taken.get_array().get(elements)) return error;
       return WalkElements(elements, column);
     }
-    return TextOf(taken, type, &texts()[column]);
+    return TextOf(taken, type, column, &texts()[column]);
   }
 
   error_code WalkElements(simdjson::ondemand::array& elements, size_t column) {
@@ -159,20 +182,21 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
         return FailColumn(column, "expected a list of texts and numbers, found one within it");
       }
       std::string_view text;
-      if (const error_code error = TextOf(of_array, type, &text)) return error;
+      if (const error_code error = TextOf(of_array, type, column, &text)) return error;
       if (!text.empty()) elements_[column].push_back(text);
     }
     return simdjson::SUCCESS;
   }
 
   /// The text of what is no object and no array.
-  static error_code TextOf(value& scalar, json_type type, std::string_view* text) {
+  error_code TextOf(value& scalar, json_type type, size_t column, std::string_view* text) {
     switch (type) {
       case json_type::string: return scalar.get_string().get(*text);
       case json_type::number: {
         std::string_view token = scalar.raw_json_token();
         while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
         *text = token;
+        if (numbers_[column].are_words) LookAtNumber(token, &numbers_[column]);
         return simdjson::SUCCESS;
       }
       case json_type::boolean: {
@@ -182,6 +206,17 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
         return error;
       }
       default: *text = kMissing; return simdjson::SUCCESS;
+    }
+  }
+
+  static void LookAtNumber(std::string_view token, Numbers* numbers) {
+    const size_t dot = token.find('.');
+    if (token.find_first_not_of("-0123456789") == token.npos) {
+      numbers->has_whole = true;
+    } else if (dot == token.npos || token.find_first_not_of('0', dot + 1) != token.npos) {
+      numbers->has_fraction = true;
+    } else if (numbers->whole_float.empty()) {
+      numbers->whole_float = token;
     }
   }
 
@@ -205,7 +240,8 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
   std::vector<std::vector<std::string_view>> elements_;  ///< of arrays, by column
   std::vector<FeatureRow::List> lists_;
   std::vector<bool> seen_;
-  std::vector<size_t> unnamed_;  ///< columns that no line has had
+  std::vector<Numbers> numbers_;  ///< by column
+  std::vector<size_t> unnamed_;   ///< columns that no line has had
   int64_t lines_ = 0;
   std::set<std::string> first_names_;
   bool has_failed_ = false;
@@ -233,9 +269,9 @@ Result<std::vector<std::string>> JsonColumnNames(std::string_view line) {
   return names;
 }
 
-Result<std::unique_ptr<DataFeed>> JsonColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc&,
+Result<std::unique_ptr<DataFeed>> JsonColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                          const ColumnSetup& setup) {
-  return std::unique_ptr<DataFeed>(std::make_unique<JsonLines>(schema, setup));
+  return std::unique_ptr<DataFeed>(std::make_unique<JsonLines>(schema, setup, WordColumns(desc)));
 }
 
 }  // namespace millrace

@@ -53,8 +53,9 @@ std::vector<std::string> LeftOut(const PassStats& read);
 /// The same as a line: "left out: ..., ..."; empty when nothing was.
 std::string LeftOutLine(const PassStats& read);
 
-/// A warning for each column that no line of a pass has named, with the nearest name that lines have.
-std::vector<std::string> AbsentNames(const PassStats& read);
+/// A warning for each column that no line of a pass has named, with the nearest name that lines have, and for each
+/// whose words are whole numbers that lines write as floats, all or some of them.
+std::vector<std::string> ValueWarnings(const PassStats& read);
 
 /// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no
 /// row came out of 2 files from ads/part-0 on with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that

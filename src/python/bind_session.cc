@@ -604,13 +604,16 @@ class PyMemory {
 
   /// Rows, and what was left out of them, in words.
   using Loaded = std::pair<int64_t, std::string>;
+  static Result<Loaded> LoadedOf(const Result<PassStats>& stats) {
+    MR_TRY(stats.status());
+    return Loaded(stats->rows, LeftOutLine(*stats));
+  }
 
   Loaded Load() {
     const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     InMemoryDataset& memory = Memory(*dataset.value);
-    const PassStats stats =
-        RunInterruptibly<PassStats>([&](std::stop_token stop) { return memory.LoadIntoMemory(std::move(stop)); });
-    return {stats.rows, LeftOutLine(stats)};
+    return RunInterruptibly<Loaded>(
+        [&](std::stop_token stop) { return LoadedOf(memory.LoadIntoMemory(std::move(stop))); });
   }
   void Preload() {
     const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
@@ -620,11 +623,10 @@ class PyMemory {
   Loaded WaitPreload() {
     const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     InMemoryDataset& memory = Memory(*dataset.value);
-    const PassStats stats = RunInterruptibly<PassStats>([&](const std::stop_token& stop) {
+    return RunInterruptibly<Loaded>([&](const std::stop_token& stop) {
       const std::stop_callback forward(stop, [this] { preload_.request_stop(); });
-      return memory.WaitPreloadDone();
+      return LoadedOf(memory.WaitPreloadDone());
     });
-    return {stats.rows, LeftOutLine(stats)};
   }
   void Shuffle(uint64_t seed) {
     const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");

@@ -54,6 +54,12 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
   out->Put(data.names.lines);
   PutSet(data.names.some, out);
   PutSet(data.names.absent, out);
+  for (const std::set<std::string>& columns : {data.names.whole, data.names.fractions}) PutSet(columns, out);
+  out->Put(static_cast<uint64_t>(data.names.whole_floats.size()));
+  for (const auto& [column, text] : data.names.whole_floats) {
+    out->PutText(column);
+    out->PutText(text);
+  }
 }
 
 void GetPassStats(WireReader* in, PassStats* data) {
@@ -68,6 +74,13 @@ void GetPassStats(WireReader* in, PassStats* data) {
   data->names.lines = in->Get<int64_t>();
   GetSet(in, &data->names.some);
   GetSet(in, &data->names.absent);
+  GetSet(in, &data->names.whole);
+  GetSet(in, &data->names.fractions);
+  const auto columns = in->Get<uint64_t>();
+  for (uint64_t i = 0; i < columns && in->ok(); ++i) {
+    const std::string column(in->GetText());
+    data->names.whole_floats[column] = in->GetText();
+  }
 }
 
 std::string RankProgress::ToBytes() const {

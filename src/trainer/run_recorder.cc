@@ -133,7 +133,7 @@ void RunRecorder::OnTick(const RunProgress& progress) {
 Status RunRecorder::OnLoad(const PassStats& load) {
   const std::lock_guard lock(mutex_);
   ShowLeftOut("", load);
-  ShowAbsentNames(load);
+  ShowValueWarnings(load);
   return Status::Ok();
 }
 
@@ -252,7 +252,7 @@ void RunRecorder::ShowPass(const PassReport& report) {
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   std::fprintf(output_.terminal, "%s, %.0f examples/s\n", text.c_str(), rate);
   ShowLeftOut("", report.data);
-  ShowAbsentNames(report.data);
+  ShowValueWarnings(report.data);
   if (report.data.rows > 0) {
     expected_examples_ = report.data.rows;
     estimated_ = false;
@@ -266,8 +266,8 @@ void RunRecorder::ShowLeftOut(const std::string& what, const PassStats& read) {
   std::fprintf(output_.terminal, "%s%s\n", what.c_str(), line.c_str());
 }
 
-void RunRecorder::ShowAbsentNames(const PassStats& read) {
-  for (const std::string& warning : AbsentNames(read)) {
+void RunRecorder::ShowValueWarnings(const PassStats& read) {
+  for (const std::string& warning : ValueWarnings(read)) {
     if (!said_.insert(warning).second) continue;
     progress_.Clear();
     std::fprintf(output_.terminal, "%s\n", warning.c_str());

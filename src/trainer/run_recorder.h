@@ -69,7 +69,7 @@ class RunRecorder final : public RunReporter {
   Status AppendPoint(const FetchLine& line);
   /// Says what was left out of the rows of `what`, once.
   void ShowLeftOut(const std::string& what, const PassStats& read);
-  void ShowAbsentNames(const PassStats& read);
+  void ShowValueWarnings(const PassStats& read);
   Status AppendLine(const std::string& line);
   bool HasLines() const { return IsStillUnder(metrics_.get(), path_, bytes_); }
   /// Says that what was written to `path` is gone, and keeps it for Finish.

@@ -308,7 +308,8 @@ std::string JsonJob(const std::string& folder) {
         optimizer { sgd { lr: 0.001 } }
       }
       eval { filelist: ")" +
-                           folder + "/part-1.jsonl\" }";
+                           folder + "/test.jsonl\" }";
+  WriteJsonLines(folder + "/test.jsonl", "\"click\": 1, ");
   EXPECT_TRUE(WriteFileAtomically(folder + "/job.prototxt", text).ok());
   return folder + "/job.prototxt";
 }
@@ -363,6 +364,42 @@ TEST(FeaturesJob, AKeyThatSomeLinesHaveIsNotToldOfPartsOfTheInput) {
   Process failing("trainer", {job, "--set=filelist=\"" + folder.path() + "/part-1.jsonl\""});
   EXPECT_EQ(failing.Wait(), 3);
   EXPECT_THAT(failing.errors(), testing::Not(HasSubstr("has the key")));
+}
+
+TEST(FeaturesJob, IdsThatJsonLinesWriteAsFloatsAreToldOnceAColumn) {
+  const TempDir folder = TempDir::Create("millrace_json").value();
+  const std::string job = "--trainer_desc=" + JsonJob(folder.path());
+  const auto write = [&](const std::string& file, std::initializer_list<const char*> countries) {
+    std::string lines;
+    for (const char* const country : countries) {
+      lines += std::string(R"({"click": 1, "user": {"age": 30.0}, "age": 30.0, "country": )") + country + "}\n";
+    }
+    EXPECT_TRUE(WriteFileAtomically(folder.path() + "/" + file, lines).ok());
+    return folder.path() + "/" + file;
+  };
+  const std::string whole = write("whole.jsonl", {"5", "6", "\"7\"", "null"});
+  const std::string floats = write("floats.jsonl", {"5.0", "[6.0, 7.0]", "null"});
+  const std::string fractions = write("fractions.jsonl", {"5.0", "6.5"});
+  const std::string advice =
+      "pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them\n";
+  const auto train = [&](const std::string& one, const std::string& other) {
+    Process trainer("trainer", {job, "--output_dir=" + folder.path() + "/out", "--set=eval.filelist=\"" + one + "\"",
+                                "--set=filelist=[\"" + one + "\", \"" + other + "\"]", "--set=thread_num=2"});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    return trainer.errors();
+  };
+  const std::string told = train(floats, whole);
+  EXPECT_THAT(told, HasSubstr("warning: column \"country\" holds whole numbers as floats in some lines: its words are "
+                              "\"5.0\" there, and \"5\" in others. " +
+                              advice));
+  EXPECT_EQ(CountOf(told, "as floats"), 1) << "of two epochs, and of words alone: " << told;
+  EXPECT_THAT(train(fractions, whole), testing::Not(HasSubstr("as floats")));
+  EXPECT_THAT(train(whole, whole), testing::Not(HasSubstr("as floats")));
+  Process scored("predictor", {"--model_dir=" + folder.path() + "/out/model", "--input=" + floats});
+  EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+  EXPECT_THAT(scored.errors(), HasSubstr("warning: column \"country\" holds whole numbers as floats: its words are "
+                                         "\"5.0\", not \"5\". " +
+                                         advice));
 }
 
 TEST(FeaturesJob, JsonLinesWithoutTheLabelAreScoredWithoutAFlag) {
