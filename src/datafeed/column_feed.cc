@@ -91,10 +91,12 @@ LineResult ColumnFeed::LookAtTime() {
   const auto column = static_cast<size_t>(times.column);
   int64_t seconds = 0;
   if (ReadTime(texts_[column], times.how, &seconds)) {
-    return seconds >= times.from && seconds < times.until ? LineResult::kRow : LineResult::kBlank;
+    if (seconds >= times.from && seconds < times.until) return LineResult::kRow;
+    ++counted().other_times;
+    return LineResult::kBlank;
   }
   Fail(LineErrorKind::kBadValue, "",
-       "column \"" + plan_.columns()[column] + "\": expected " + std::string(ExpectedTime(times.how.format)) +
+       "column \"" + plan_.columns()[column] + "\": expected " + ExpectedTimeFor(texts_[column], times.how.format) +
            ", by which eval.set.since parts rows, found " + ShownField(texts_[column]),
        begins_[column] + 1);
   return LineResult::kBad;

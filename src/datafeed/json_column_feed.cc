@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/edit_distance.h"
 #include "features/feature_spec.h"
 #include "features/number_text.h"
 
@@ -109,6 +110,7 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
     for (size_t i = 0; i < elements_.size(); ++i) {
       if (seen_[i] && !elements_[i].empty()) lists_[i] = elements_[i];
     }
+    if (plan().times().has_value() && !seen_[static_cast<size_t>(plan().times()->column)]) return FailTime();
     return PutRow(line, lists_);
   }
 
@@ -207,6 +209,15 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
       }
       default: *text = kMissing; return simdjson::SUCCESS;
     }
+  }
+
+  /// Of a line without the key by which rows are parted.
+  LineResult FailTime() {
+    const std::string& column = plan().columns()[static_cast<size_t>(plan().times()->column)];
+    const std::vector<std::string_view> known(first_names_.begin(), first_names_.end());
+    Fail(LineErrorKind::kMissingValues, "",
+         "no key \"" + column + "\", by which eval.set.since parts rows" + DidYouMean(column, known));
+    return LineResult::kBad;
   }
 
   static void LookAtNumber(std::string_view token, Numbers* numbers) {

@@ -44,6 +44,7 @@ ValueCounters& ValueCounters::operator+=(const ValueCounters& other) {
   zeros_dropped += other.zeros_dropped;
   empty_slots += other.empty_slots;
   trailing_lines += other.trailing_lines;
+  other_times += other.other_times;
   return *this;
 }
 
@@ -58,6 +59,7 @@ void ValueCounters::AddTo(std::map<std::string, int64_t>& counters) const {
   add("zero_dropped", zeros_dropped);
   add("empty_slot_allowed", empty_slots);
   add("trailing_ignored", trailing_lines);
+  add("of_other_times", other_times);
 }
 
 }  // namespace millrace

@@ -131,6 +131,13 @@ void ChooseRowsOfSet(const TrainerDesc& desc, int number, DataFeedDesc* feed) {
   SetColumn(set.since(), &rows);
 }
 
+std::string NoRowSince(const EvalDesc::Set& set) {
+  const EvalDesc::Since& since = set.since();
+  return "no row's column \"" + since.column() + "\" is at or behind \"" + since.at() + "\"" +
+         (since.has_until() ? " and before \"" + since.until() + "\"" : "") +
+         ": choose an earlier moment, or give the set files";
+}
+
 DatasetFactory DatasetFactory::Builtin() {
   DatasetFactory factory;
   CHECK(factory.Add("QueueDataset", "streams its files, pass by pass", MakeQueue).ok());

@@ -13,6 +13,7 @@
 
 namespace millrace {
 
+class EvalDesc_Set;
 class TrainerDesc;
 
 /// What a dataset is made of, apart from its DataFeedDesc and its files: what a QueueDataset is, and of an
@@ -33,6 +34,8 @@ struct DatasetSettings : QueueDatasetOptions {
 void ChooseTrainedRows(const TrainerDesc& desc, DataFeedDesc* feed);
 /// Likewise those of a set of evaluations: its number in desc.eval.set; -1: it has files.
 void ChooseRowsOfSet(const TrainerDesc& desc, int set, DataFeedDesc* feed);
+/// What is wrong with a set of the rows since a moment that has none, and what to do.
+std::string NoRowSince(const EvalDesc_Set& set);
 
 /// Makes a dataset of a class, or says what in the desc it cannot follow.
 using DatasetMaker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,

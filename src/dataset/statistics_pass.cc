@@ -40,7 +40,9 @@ Status Gather(const StatisticsPass& pass, const std::stop_token& stop, GatheredS
     rows += batch->rows();
     if (pass.on_rows != nullptr) pass.on_rows(rows);
   }
-  return dataset->EndPass().status();
+  MR_ASSIGN(const PassStats read, dataset->EndPass());
+  if (pass.read != nullptr) *pass.read = read;
+  return Status::Ok();
 }
 
 Status AddUp(const StatisticsPass& pass, const std::vector<std::string>& others, GatheredStatistics* gathered,

@@ -8,6 +8,7 @@
 
 #include "core/status.h"
 #include "datafeed/data_feed.h"
+#include "dataset/dataset.h"
 #include "dataset/held_rows.h"
 #include "dist/rank_group.h"
 
@@ -27,6 +28,7 @@ struct StatisticsPass {
   int readers = 1;
   /// Told every few thousand rows how many there were, by the calling thread. Empty: nobody is.
   std::function<void(int64_t rows)> on_rows = nullptr;
+  PassStats* read = nullptr;  ///< takes what this process met; null: nobody asks
 };
 
 /// Reads the files by `threads` threads and writes what the features of the description lack into `states`, the same

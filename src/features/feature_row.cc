@@ -86,7 +86,7 @@ bool FeatureRow::Fail(FeatureError::Kind kind, std::string_view text, std::strin
 }
 
 bool FeatureRow::FailTime(const Feature& feature, std::string_view text) {
-  return Fail(FeatureError::Kind::kBadValue, text, std::string(ExpectedTime(feature.time_part->format)));
+  return Fail(FeatureError::Kind::kBadValue, text, ExpectedTimeFor(text, feature.time_part->format));
 }
 
 bool FeatureRow::MakeFeature(const Feature& feature, std::span<const std::string_view> columns, Values& values) {

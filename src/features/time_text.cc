@@ -1,5 +1,6 @@
 #include "features/time_text.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -131,6 +132,21 @@ std::string_view ExpectedTime(DatePartStep::Format format) {
     case DatePartStep::EPOCH_MILLISECONDS: return "milliseconds since 1970";
   }
   return "a time";
+}
+
+std::string ExpectedTimeFor(std::string_view found, DatePartStep::Format format) {
+  const std::string expected(ExpectedTime(format));
+  if (int64_t seconds = 0; ReadIso(found, &seconds)) return expected + " (format: ISO_8601 reads what was found)";
+  // Moments from 1973 to 2286.
+  const size_t digits = std::min(found.find_first_not_of("0123456789"), found.size());
+  const bool is_number = digits == found.size() || found.substr(digits) == ".0";
+  const bool is_seconds = digits == 9 || digits == 10;
+  if (!is_number || format == (is_seconds ? DatePartStep::EPOCH_SECONDS : DatePartStep::EPOCH_MILLISECONDS) ||
+      (!is_seconds && digits != 12 && digits != 13)) {
+    return expected;
+  }
+  return expected + (is_seconds ? " (format: EPOCH_SECONDS reads seconds since 1970)"
+                                : " (format: EPOCH_MILLISECONDS reads milliseconds since 1970)");
 }
 
 }  // namespace millrace

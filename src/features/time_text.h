@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "data_feed.pb.h"
@@ -23,5 +24,7 @@ bool ReadTimePart(std::string_view text, const TimePart& how, int64_t* value);
 
 /// What a text of a format looks like, for messages.
 std::string_view ExpectedTime(DatePartStep::Format format);
+/// The same, with the format that reads `found`, where it seems to be a time of another one.
+std::string ExpectedTimeFor(std::string_view found, DatePartStep::Format format);
 
 }  // namespace millrace

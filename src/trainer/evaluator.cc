@@ -276,13 +276,12 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vec
   const auto number = static_cast<size_t>(input_ - inputs_.data());
   if (is_of_job) report.set = job_->config().eval_sets[number].name;
   if (all.examples == 0) {
-    std::string what = report.set.empty() ? "evaluate" : "evaluate in set \"" + report.set + "\"";
+    const std::string what = report.set.empty() ? "evaluate" : "evaluate in set \"" + report.set + "\"";
     const int in_job = is_of_job ? job_->config().eval_sets[number].number : -1;
-    if (in_job >= 0 && job_->desc().eval().set(in_job).has_since()) {
-      const EvalDesc::Since& since = job_->desc().eval().set(in_job).since();
-      what += ", the rows since \"" + since.at() + "\" by column \"" + since.column() + "\"";
-    }
-    return NothingTo(what, load.files > 0 ? load : data, job_->desc().data_desc(), input_->dataset->files());
+    const Status nothing =
+        NothingTo(what, load.files > 0 ? load : data, job_->desc().data_desc(), input_->dataset->files());
+    const bool is_since = in_job >= 0 && job_->desc().eval().set(in_job).has_since();
+    return is_since ? BadData(nothing.message() + "\n  " + NoRowSince(job_->desc().eval().set(in_job))) : nothing;
   }
   report.examples = all.examples;
   report.data = input_->memory != nullptr ? std::move(load) : std::move(data);

@@ -39,6 +39,16 @@ Result<std::optional<FeatureStates>> StatesOfCheckpoint(const FeaturePreparation
   return std::optional<FeatureStates>(job.data_desc().feature_states());
 }
 
+/// Refuses sets of the rows since a moment that no row has, before anything is trained. `read` are the training files.
+Status CheckRowsSince(const TrainerDesc& desc, const PassStats& read) {
+  std::string sets;
+  for (const EvalDesc::Set& set : desc.eval().set()) {
+    if (set.has_since())
+      sets += (sets.empty() ? "" : "\n") + ("eval.set.since: set \"" + set.name() + "\": " + NoRowSince(set));
+  }
+  return sets.empty() || read.counters.contains("of_other_times") ? Status::Ok() : BadData(sets);
+}
+
 /// Reads the training files. `asked` is this process's own request to stop, `stop` that of any rank.
 Status TakeStates(const FeaturePreparation& how, const Environment& environment, const std::stop_token& asked,
                   const std::stop_token& stop, LoadedConfig* config) {
@@ -65,10 +75,13 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
                          (how.ranks == nullptr ? " rows" : " rows of rank 0"));
     }
   };
+  PassStats read;
+  pass.read = &read;
   FeatureStates states;
   const Status taken = TakeStatistics(pass, asked, stop, &states);
   if (progress) progress->Clear();
   MR_TRY(Status(taken));
+  if (how.ranks == nullptr && !pass.held.is_active()) MR_TRY(CheckRowsSince(desc, read));
   if (how.terminal != nullptr) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     std::fprintf(how.terminal, "statistics of features: %lld rows, %.1f s\n", static_cast<long long>(states.rows()),

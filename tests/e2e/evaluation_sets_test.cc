@@ -188,6 +188,48 @@ TEST(EvaluationSets, ARowWithoutAMomentIsABadLine) {
                               HasSubstr("by which eval.set.since parts rows, found \"soon\"")));
 }
 
+TEST(EvaluationSets, TimesOfAnotherFormatAreToldWithTheFormat) {
+  const SmallJob small(3, 1);
+  const auto said = [&](const std::string& found, const std::string& format) {
+    const std::string since = "since { column: 'day' at: '2026-11-16' " + format + " } } }";
+    const std::string job = DaysJob(small, "eval { set { name: 'x' " + since);
+    std::ofstream(small.folder() + "/days.csv") << "click,a,day\n1,2," << found << "\n";
+    const SetsRun run = TrainSets(job, small.folder() + "/out");
+    EXPECT_EQ(run.code, 3);
+    return run.said;
+  };
+  EXPECT_THAT(said("1764201600", ""), HasSubstr("(format: EPOCH_SECONDS reads seconds since 1970), by which "
+                                                "eval.set.since parts rows, found \"1764201600\""));
+  EXPECT_THAT(said("1764201600000", ""), HasSubstr("(format: EPOCH_MILLISECONDS reads milliseconds since 1970)"));
+  EXPECT_THAT(said("2026-11-26 10:00", "format: EPOCH_SECONDS"), HasSubstr("(format: ISO_8601 reads what was found)"));
+  EXPECT_THAT(said("17", ""), Not(HasSubstr("format:")));
+}
+
+TEST(EvaluationSets, AMisspeltColumnOfTimesIsToldWithTheNearest) {
+  const SmallJob small(3, 1);
+  const std::string job = DaysJob(small, "eval { set { name: 'x' since { column: 'dya' at: '2026-11-16' } } }");
+  const std::string hint = ", by which eval.set.since parts rows; did you mean \"day\"?";
+  EXPECT_THAT(TrainSets(job, small.folder() + "/out").said, HasSubstr("the header has no column \"dya\"" + hint));
+  std::ofstream(small.folder() + "/days.csv") << R"({"click": 1, "a": 2, "day": "2026-11-17"})"
+                                              << "\n";
+  EXPECT_THAT(TrainSets(job, small.folder() + "/out", {"data_desc.name=json"}).said,
+              HasSubstr("days.csv:1:1: no key \"dya\"" + hint));
+}
+
+TEST(EvaluationSets, ASetSinceAMomentThatNoRowHasIsToldAsEarlyAsItIsKnown) {
+  const SmallJob small(3, 1);
+  const std::string job = DaysJob(small, "eval { set { name: 'x' since { column: 'day' at: '2027-01-01' } } }");
+  const std::string what_to_do =
+      "no row's column \"day\" is at or behind \"2027-01-01\": choose an earlier moment, or give the set files";
+  const SetsRun late = TrainSets(job, small.folder() + "/out");
+  EXPECT_EQ(late.code, 3);
+  EXPECT_THAT(late.said, AllOf(HasSubstr("nothing to evaluate in set \"x\""), HasSubstr(what_to_do)));
+  // With statistics all rows are read before.
+  const SetsRun early = TrainSets(job, small.folder() + "/early", {"data_desc.feature[a].vocabulary={ min_count: 1 }"});
+  EXPECT_EQ(early.code, 3);
+  EXPECT_THAT(early.said, AllOf(HasSubstr("eval.set.since: set \"x\": " + what_to_do), Not(HasSubstr("kept"))));
+}
+
 TEST(EvaluationSets, ASetWithoutRowsIsNamed) {
   const SmallJob small(60, 1);
   const SetsRun run = TrainSets(small.DeepJob("eval { set { name: 'few' share: 0.0001 } }\n"), small.folder() + "/out");
