@@ -24,6 +24,7 @@
 #include "features/feature_statistics.h"
 #include "kernels/gemm.h"
 #include "program/block_builder.h"
+#include "trainer/evaluation_headers.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
 #include "trainer/output_folder.h"
@@ -157,13 +158,13 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
   }
-  // Statistics may take long: a folder that cannot be had is told before.
-  Status folder;
-  if (leads && !output_dir.empty() && NeedsStatistics(config.desc->data_desc()) && FLAGS_print_ops.empty() &&
-      !FLAGS_validate_only) {
-    folder = MakeOutputFolder(output_dir).status();
+  // Statistics may take long: a folder that cannot be had, and evaluation files that lack columns, are told before.
+  Status before;
+  if (leads && NeedsStatistics(config.desc->data_desc()) && FLAGS_print_ops.empty()) {
+    before = CheckEvaluationHeaders(config, loaded.environment, stop);
+    if (before.ok() && !output_dir.empty() && !FLAGS_validate_only) before = MakeOutputFolder(output_dir).status();
   }
-  MR_TRY(Agreed(ranks, folder));
+  MR_TRY(Agreed(ranks, before));
   if (FLAGS_print_ops.empty()) {
     const FeaturePreparation how{
         .resume = resume, .output_dir = output_dir, .ranks = ranks, .terminal = leads ? stderr : nullptr};

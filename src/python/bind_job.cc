@@ -14,6 +14,7 @@
 #include "core/words.h"
 #include "datafeed/frame_feed.h"
 #include "features/feature_spec.h"
+#include "features/feature_statistics.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
@@ -24,6 +25,7 @@
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "trainer/batch_observers.h"
+#include "trainer/evaluation_headers.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
 #include "trainer/pass_models.h"
@@ -261,6 +263,8 @@ class PyJob {
           frames_.empty() && loaded.config.files == std::vector<std::string>{std::string(kTrainedRows)};
       if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
       if (!lacks_rows) {
+        if (group == nullptr && NeedsStatistics(loaded.config.desc->data_desc()))
+          MR_TRY(CheckEvaluationHeaders(loaded.config, own, stop));
         const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
         MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
         NoteColumns(&loaded.config);

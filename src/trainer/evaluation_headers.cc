@@ -10,25 +10,46 @@
 #include "datafeed/input_opener.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/line_input.h"
+#include "features/feature_statistics.h"
+#include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
 
+/// Lets features read columns without what they are to learn from the training files.
+void ForgetStatistics(DataFeedDesc* desc) {
+  for (FeatureDesc& feature : *desc->mutable_feature()) {
+    feature.clear_standardize();
+    if (feature.has_bucketize()) {
+      feature.mutable_bucketize()->clear_quantiles();
+      feature.mutable_bucketize()->add_boundaries(0);
+    }
+    if (feature.has_vocabulary()) {
+      *feature.mutable_vocabulary() = VocabularyStep();
+      feature.mutable_vocabulary()->add_words("-");
+    }
+  }
+}
+
 /// A set's lines, and how they are read.
 class SetHeaders {
  public:
-  SetHeaders(const CompiledJob& job, const EvalSet& set) : job_(&job), desc_(job.desc().data_desc()) {
-    ChooseRowsOfSet(job.desc(), set.number, &desc_);
+  static Result<SetHeaders> Create(const TrainerDesc& desc, const Environment& environment, const EvalSet& set) {
+    SetHeaders headers(environment, desc.data_desc());
+    ChooseRowsOfSet(desc, set.number, &headers.desc_);
+    if (NeedsStatistics(headers.desc_)) ForgetStatistics(&headers.desc_);
+    headers.feed_name_ = FeedNameFor(desc.dataset().class_name(), headers.desc_);
+    MR_ASSIGN(headers.schema_, SlotSchema::Create(headers.desc_));
+    return headers;
   }
 
   /// Looks at `files` until `end`.
   Status Check(const std::vector<std::string>& files, std::chrono::steady_clock::time_point end,
                const std::stop_token& stop) const {
-    const DataFeedFactory& feeds = job_->environment().feeds;
-    const std::string name = FeedNameFor(job_->desc().dataset().class_name(), desc_);
-    MR_ASSIGN(const LineCut cut, feeds.CutOf(name, job_->schema(), desc_));
+    const DataFeedFactory& feeds = environment_->feeds;
+    MR_ASSIGN(const LineCut cut, feeds.CutOf(feed_name_, schema_, desc_));
     if (cut.header == nullptr && cut.command.empty()) return Status::Ok();
-    MR_ASSIGN(const std::unique_ptr<DataFeed> feed, feeds.Create(name, job_->schema(), desc_));
+    MR_ASSIGN(const std::unique_ptr<DataFeed> feed, feeds.Create(feed_name_, schema_, desc_));
     for (const std::string& file : files) {
       std::error_code unknown;
       if (!std::filesystem::is_regular_file(file, unknown)) continue;
@@ -39,6 +60,8 @@ class SetHeaders {
   }
 
  private:
+  SetHeaders(const Environment& environment, DataFeedDesc desc) : environment_(&environment), desc_(std::move(desc)) {}
+
   Status CheckFile(const std::string& file, const LineCut& cut, DataFeed* feed, const std::stop_token& stop) const {
     const std::vector<std::string> files = {file};
     MR_ASSIGN(const std::unique_ptr<InputOpener> opener, InputOpener::Create(desc_, files, stop, cut));
@@ -48,18 +71,23 @@ class SetHeaders {
     return has_lines ? BeginBlock(block, blocks, feed) : Status::Ok();
   }
 
-  const CompiledJob* job_;
+  const Environment* environment_;
   DataFeedDesc desc_;
+  std::string feed_name_;
+  SlotSchema schema_;
 };
 
 }  // namespace
 
-Status CheckEvaluationHeaders(const CompiledJob& job, const std::stop_token& stop) {
+Status CheckEvaluationHeaders(const LoadedConfig& config, const Environment& environment, const std::stop_token& stop) {
   constexpr std::chrono::seconds kMoment{1};
   const auto end = std::chrono::steady_clock::now() + kMoment;
-  if (job.desc().infer() || job.feeds_itself() || !PipeCommandOf(job.desc().data_desc()).empty()) return Status::Ok();
-  for (const EvalSet& set : job.config().eval_sets) {
-    if (!set.is_split) MR_TRY(SetHeaders(job, set).Check(set.files, end, stop));
+  const TrainerDesc& desc = *config.desc;
+  if (desc.infer() || !desc.has_data_desc() || !PipeCommandOf(desc.data_desc()).empty()) return Status::Ok();
+  for (const EvalSet& set : config.eval_sets) {
+    if (set.is_split) continue;
+    MR_ASSIGN(const SetHeaders headers, SetHeaders::Create(desc, environment, set));
+    MR_TRY(headers.Check(set.files, end, stop).Context("before training"));
   }
   return Status::Ok();
 }

@@ -369,7 +369,7 @@ Status JobRun::Start(const std::string& resume, const std::string& model) {
   const bool has_checkpoints = keeps && (!job_.desc().infer() || resume != "never");
   if (session_.leads()) {
     MR_TRY(CheckRequest(job_, resume, model));
-    MR_TRY(CheckEvaluationHeaders(job_, stop_).Context("before training"));
+    if (!job_.feeds_itself()) MR_TRY(CheckEvaluationHeaders(job_.config(), job_.environment(), stop_));
     if (keeps) {
       MR_ASSIGN(folder_, MakeOutputFolder(job_.output_dir()));
     }

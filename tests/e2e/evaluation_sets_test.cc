@@ -230,6 +230,17 @@ TEST(EvaluationSets, ASetSinceAMomentThatNoRowHasIsToldAsEarlyAsItIsKnown) {
   EXPECT_THAT(early.said, AllOf(HasSubstr("eval.set.since: set \"x\": " + what_to_do), Not(HasSubstr("kept"))));
 }
 
+TEST(EvaluationSets, AHeaderThatLacksAColumnIsToldBeforeStatisticsAreTaken) {
+  const SmallJob small(3, 1);
+  std::ofstream(small.folder() + "/other.csv") << "click,aa,day\n1,2,2026-11-17\n";
+  const std::string job = DaysJob(small, "eval { filelist: '" + small.folder() + "/other.csv' }", "1\n");
+  const SetsRun run = TrainSets(job, small.folder() + "/out", {"data_desc.feature[a].vocabulary={ min_count: 1 }"});
+  EXPECT_EQ(run.code, 3);
+  EXPECT_THAT(run.said,
+              HasSubstr("before training: " + small.folder() + "/other.csv:1: the header has no column \"a\""))
+      << "and not the bad line, which the statistics come upon";
+}
+
 TEST(EvaluationSets, ASetWithoutRowsIsNamed) {
   const SmallJob small(60, 1);
   const SetsRun run = TrainSets(small.DeepJob("eval { set { name: 'few' share: 0.0001 } }\n"), small.folder() + "/out");
