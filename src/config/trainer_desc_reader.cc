@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "config/diagnostics.h"
@@ -103,6 +104,33 @@ void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fil
     check(eval_files, eval_place, "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
   } else if (desc.has_feature_importance()) {
     check(eval_files, "feature_importance", "feature_importance");
+  }
+}
+
+/// Warns of files that train and that an evaluation set names, too, once a set.
+void WarnOfTrainedSets(const TrainerDesc& desc, const std::vector<std::string>& files, const std::vector<EvalSet>& sets,
+                       const FieldPositions& positions, Diagnostics* diagnostics) {
+  if (desc.infer()) return;
+  const auto plain = [](const std::string& file) {
+    return HasScheme(file) ? file : std::filesystem::path(file).lexically_normal().string();
+  };
+  std::set<std::string> trained;
+  for (const std::string& file : files) trained.insert(plain(file));
+  for (const EvalSet& set : sets) {
+    if (set.is_split) continue;
+    const auto is_trained = [&](const std::string& file) { return trained.contains(plain(file)); };
+    const auto first = std::find_if(set.files.begin(), set.files.end(), is_trained);
+    if (first == set.files.end()) continue;
+    const auto others = std::count_if(first + 1, set.files.end(), is_trained);
+    const std::string which = set.name.empty() ? "eval.filelist" : "the evaluation set \"" + set.name + "\"";
+    const std::string path = set.number < 0 ? "eval.filelist" : ElementPath("eval.set", set.number) + ".filelist";
+    diagnostics->Warning(
+        positions.Find(ElementPath(path, 0)),
+        "\"" + *first + "\"" +
+            (others > 0 ? " and " + std::to_string(others) + (others == 1 ? " other file" : " other files") : "") +
+            " of " + which + (others > 0 ? " also train" : " also trains") +
+            ": metrics of rows that were trained say nothing of others; name them in one of the "
+            "two lists, or hold rows out by eval.set { share: 0.1 }");
   }
 }
 
@@ -247,6 +275,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     for (const FeatureMistake& mistake : has_features ? read_vocabularies() : std::vector<FeatureMistake>()) {
       diagnostics.InputError(positions.Find("data_desc." + mistake.path), mistake.message);
     }
+    WarnOfTrainedSets(*config.desc, files.names, config.eval_sets, positions, &diagnostics);
     config.files = std::move(files.names);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);

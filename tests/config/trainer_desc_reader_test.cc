@@ -68,6 +68,24 @@ class ReaderTest : public ::testing::Test {
   ConfigRequest request_;
 };
 
+TEST_F(ReaderTest, FilesThatTrainAndAreEvaluatedAreToldOnceASet) {
+  for (const char* const file : {"part-0", "part-1", "part-2", "test"}) Write(file, "");
+  const std::string trained = "\"" + folder_ + "/part-0\", \"" + folder_ + "/part-1\"";
+  const auto warnings = [&](const std::string& eval) {
+    std::string job = kJob;
+    job.replace(job.find("\"part-0\""), 8, "[" + trained + "]");
+    Write("job.prototxt", job + "eval { " + eval + " }\n");
+    const Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    return loaded.ok() ? loaded->warnings : "";
+  };
+  EXPECT_EQ(warnings("filelist: \"" + folder_ + "/part-2\" set { name: 'x' share: 0.1 }"), "");
+  const std::string told = warnings("filelist: \"" + folder_ + "/./part-*\" set { name: 'x' filelist: \"" + folder_ +
+                                    "/test\" filelist: \"" + folder_ + "/part-1\" }");
+  EXPECT_THAT(told, HasSubstr("warning: \"" + folder_ + "/./part-0\" and 1 other file of eval.filelist also train: "));
+  EXPECT_THAT(told, HasSubstr("warning: \"" + folder_ + "/part-1\" of the evaluation set \"x\" also trains: "));
+}
+
 TEST_F(ReaderTest, RowsThatComeOnceMakeNoSecondEpoch) {
   ASSERT_EQ(::mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
   const std::string rows = "\"" + folder_ + "/pipe\" is no plain file, so that its rows come once, and ";
