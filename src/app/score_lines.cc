@@ -70,6 +70,13 @@ bool EraseSlot(const std::string& name, DataFeedDesc* desc) {
   return true;
 }
 
+/// The columns that features make a slot of.
+std::vector<std::string> ColumnsOf(const std::string& slot, const DataFeedDesc& desc) {
+  if (desc.feature_size() == 0) return {};
+  const auto plan = FeaturePlan::Create(desc, std::array{slot});
+  return plan.ok() ? (*plan)->columns() : std::vector<std::string>();
+}
+
 // Takes slots that lines lack out of the description; the schema of what is left must still feed the model.
 Status RemoveSlots(const Predictor& predictor, const std::string& without, DataFeedDesc* desc) {
   for (size_t start = 0; start < without.size();) {
@@ -82,8 +89,16 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
     }
     if (EraseSlot(name, desc)) continue;
     std::vector<std::string_view> names;
-    for (const Slot& s : desc->multi_slot_desc().slots()) names.push_back(s.name());
-    return InvalidConfig("--without: the model's lines have no slot \"" + name + "\"" + DidYouMean(name, names));
+    std::string readers;  // slots that are made of a column of this name
+    for (const Slot& s : desc->multi_slot_desc().slots()) {
+      names.push_back(s.name());
+      const std::vector<std::string> columns = ColumnsOf(s.name(), *desc);
+      const bool is_read = std::find(columns.begin(), columns.end(), name) != columns.end();
+      if (is_read) readers += (readers.empty() ? "" : ",") + s.name();
+    }
+    return InvalidConfig(
+        "--without: the model's lines have no slot \"" + name + "\"" +
+        (readers.empty() ? DidYouMean(name, names) : ", but a column, which --without=" + readers + " leaves out"));
   }
   return Status::Ok();
 }
@@ -240,9 +255,7 @@ class Comparison {
 /// Whether a failure is that of a slot, or of the header that lacks a column of it.
 bool IsAbout(const std::string& failure, const std::string& slot, const DataFeedDesc& desc) {
   if (failure.find(": slot \"" + slot + "\": ") != std::string::npos) return true;
-  const auto plan = FeaturePlan::Create(desc, std::array{slot});
-  if (desc.feature_size() == 0 || !plan.ok()) return false;
-  const std::vector<std::string>& columns = (*plan)->columns();
+  const std::vector<std::string> columns = ColumnsOf(slot, desc);
   return std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
     return failure.find(" has no column \"" + column + "\"") != std::string::npos;
   });
@@ -475,6 +488,8 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     std::fprintf(stderr, "warning: %lld blank lines of the input have no score\n",
                  static_cast<long long>(blank->second));
   }
+  if (stats.rows == 0)
+    std::fprintf(stderr, "warning: no rows in %s\n", request.input == "-" ? "standard input" : Harmless(file).c_str());
   for (const std::string& warning : ValueWarnings(stats)) std::fprintf(stderr, "%s\n", warning.c_str());
   MR_TRY(CloseOutput(std::move(out), request.output));
   for (const ScoreMetrics& measured : metrics) {

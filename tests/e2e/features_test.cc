@@ -247,6 +247,30 @@ TEST(FeaturesJob, AModelIsScoredFromRawColumnsWithoutTheLabels) {
   EXPECT_THAT(scored.errors(), testing::Not(HasSubstr("note: the input has no column")));
 }
 
+TEST(FeaturesJob, AnInputWithoutRowsIsTold) {
+  const CsvJob csv(40);
+  const std::string out = csv.folder() + "/out";
+  TrainToTheEnd(csv.Job("epochs: 1"), out);
+  for (const std::string text : {"", "click,age,country,genres\n"}) {
+    EXPECT_TRUE(WriteFileAtomically(csv.folder() + "/none.csv", text).ok());
+    Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + csv.folder() + "/none.csv"});
+    EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+    EXPECT_EQ(scored.output(), "");
+    EXPECT_EQ(scored.errors(), "warning: no rows in " + csv.folder() + "/none.csv\n");
+  }
+}
+
+TEST(FeaturesJob, WithoutAColumnsNameNamesTheSlot) {
+  const CsvJob csv(40);
+  const std::string out = csv.folder() + "/out";
+  TrainToTheEnd(csv.Job("epochs: 1"), out);
+  Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + csv.File(0), "--without=click"});
+  EXPECT_EQ(scored.Wait(), 2);
+  EXPECT_THAT(
+      scored.errors(),
+      HasSubstr("--without: the model's lines have no slot \"click\", but a column, which --without=label leaves out"));
+}
+
 TEST(FeaturesJob, AFileWithoutTheLabelIsScoredWithoutAFlagAndSaysThatThereAreNoMetrics) {
   const CsvJob csv(300);
   const std::string out = csv.folder() + "/out";
@@ -342,30 +366,6 @@ TEST(FeaturesJob, AKeyThatNoLineHasIsToldOnce) {
   EXPECT_THAT(scored.errors(), HasSubstr("warning: none of 40 lines has the key \"agee\""));
 }
 
-TEST(FeaturesJob, AKeyThatSomeLinesHaveIsNotToldOfPartsOfTheInput) {
-  const TempDir folder = TempDir::Create("millrace_json").value();
-  const std::string job = "--trainer_desc=" + JsonJob(folder.path());
-  // A bad first line, of which nobody knows what it would have named.
-  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/part-1.jsonl",
-                                  "{\"click\": [[1]], \"agee\": 3}\n{\"click\": 1, \"agee\": 3}\n")
-                  .ok());
-  for (const std::vector<std::string>& more :
-       std::vector<std::vector<std::string>>{{"--set=dist={ update: SYNC micro_batches: 2 }", "--set=thread_num=1"},
-                                             {"--set=dist={ update: SYNC micro_batches: 2 }", "--set=thread_num=1",
-                                              "--set=dataset.class_name=InMemoryDataset"},
-                                             {"--set=thread_num=2"}}) {
-    std::vector<std::string> arguments = {job, "--set=data_desc.feature[age].from=agee",
-                                          "--set=data_desc.bad_lines={ action: SKIP max_lines: 9 }"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    Process trainer("trainer", arguments);
-    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
-    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("agee")));
-  }
-  Process failing("trainer", {job, "--set=filelist=\"" + folder.path() + "/part-1.jsonl\""});
-  EXPECT_EQ(failing.Wait(), 3);
-  EXPECT_THAT(failing.errors(), testing::Not(HasSubstr("has the key")));
-}
-
 TEST(FeaturesJob, IdsThatJsonLinesWriteAsFloatsAreToldOnceAColumn) {
   const TempDir folder = TempDir::Create("millrace_json").value();
   const std::string job = "--trainer_desc=" + JsonJob(folder.path());
@@ -400,6 +400,30 @@ TEST(FeaturesJob, IdsThatJsonLinesWriteAsFloatsAreToldOnceAColumn) {
   EXPECT_THAT(scored.errors(), HasSubstr("warning: column \"country\" holds whole numbers as floats: its words are "
                                          "\"5.0\", not \"5\". " +
                                          advice));
+}
+
+TEST(FeaturesJob, AKeyThatSomeLinesHaveIsNotToldOfPartsOfTheInput) {
+  const TempDir folder = TempDir::Create("millrace_json").value();
+  const std::string job = "--trainer_desc=" + JsonJob(folder.path());
+  // A bad first line, of which nobody knows what it would have named.
+  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/part-1.jsonl",
+                                  "{\"click\": [[1]], \"agee\": 3}\n{\"click\": 1, \"agee\": 3}\n")
+                  .ok());
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"--set=dist={ update: SYNC micro_batches: 2 }", "--set=thread_num=1"},
+                                             {"--set=dist={ update: SYNC micro_batches: 2 }", "--set=thread_num=1",
+                                              "--set=dataset.class_name=InMemoryDataset"},
+                                             {"--set=thread_num=2"}}) {
+    std::vector<std::string> arguments = {job, "--set=data_desc.feature[age].from=agee",
+                                          "--set=data_desc.bad_lines={ action: SKIP max_lines: 9 }"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Process trainer("trainer", arguments);
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("agee")));
+  }
+  Process failing("trainer", {job, "--set=filelist=\"" + folder.path() + "/part-1.jsonl\""});
+  EXPECT_EQ(failing.Wait(), 3);
+  EXPECT_THAT(failing.errors(), testing::Not(HasSubstr("has the key")));
 }
 
 TEST(FeaturesJob, JsonLinesWithoutTheLabelAreScoredWithoutAFlag) {
