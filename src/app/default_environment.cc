@@ -101,6 +101,7 @@ Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std
     job.environment.ops.set_plugin_advice("plugins: \"FILE\" in the job loads a plugin");
   } else {
     job.environment = CopyOf(*base);
+    job.environment.feeds.BeginJob();
   }
   EnvironmentPlugins plugins(job.environment, request.needs_model);
   request.plugins = &plugins;

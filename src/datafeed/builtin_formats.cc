@@ -57,8 +57,10 @@ FeedKind FeedOfPictures() {
 template <class Feed>
 FeedKind WithColumns(FeedKind kind) {
   kind.columns = Feed::Create;
-  kind.maker = [plain = std::move(kind.maker), plans = std::make_shared<const FeaturePlans>()](
-                   const SlotSchema& schema, const DataFeedDesc& desc) -> Result<std::unique_ptr<DataFeed>> {
+  const auto plans = std::make_shared<const FeaturePlans>();
+  kind.begin_job = [plans] { plans->ForgetSaid(); };
+  kind.maker = [plain = std::move(kind.maker), plans](const SlotSchema& schema,
+                                                      const DataFeedDesc& desc) -> Result<std::unique_ptr<DataFeed>> {
     if (desc.feature_size() == 0) return plain(schema, desc);
     MR_ASSIGN(const ColumnSetup setup, plans->Setup(schema, desc));
     return Feed::Create(schema, desc, setup);

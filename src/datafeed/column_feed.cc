@@ -77,6 +77,11 @@ Result<ColumnSetup> FeaturePlans::Setup(const SlotSchema& schema, const DataFeed
   return setup;
 }
 
+void FeaturePlans::ForgetSaid() const {
+  const std::lock_guard lock(last_->mutex);
+  last_->said = std::make_shared<SaidOnce>();
+}
+
 ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool takes_missing)
     : FormatFeed(schema, setup.options),
       takes_missing_(takes_missing),

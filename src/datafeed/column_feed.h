@@ -79,6 +79,8 @@ class FeaturePlans {
   FeaturePlans();
   ~FeaturePlans();
   Result<ColumnSetup> Setup(const SlotSchema& schema, const DataFeedDesc& desc) const;
+  /// Lets feeds that are set up from now on say again what others have said.
+  void ForgetSaid() const;
 
  private:
   struct Last;

@@ -123,6 +123,12 @@ Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& 
   }
 }
 
+void DataFeedFactory::BeginJob() const {
+  for (const Entry& entry : entries()) {
+    if (entry.value.begin_job != nullptr) entry.value.begin_job();
+  }
+}
+
 std::map<std::string, FormatTraits> DataFeedFactory::formats() const {
   std::map<std::string, FormatTraits> formats;
   for (const Entry& entry : entries()) {

@@ -112,8 +112,9 @@ struct FeedKind {
   CommandOf command_of{};  ///< in place of cut.command, which depends on the columns that are read
   /// The command that writes the name and the type of each of a file's columns, a NUL behind each. Null: there is none.
   std::function<std::vector<std::string>()> names_command{};
-  Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses
-  InstantFeed::Maker instant{};  ///< in place of `maker`: of a class that reads mapped files
+  std::function<void()> begin_job{};  ///< forgets what was said of another job's files; null: nothing is said once
+  Cutter cut_of{};                    ///< in place of `cut`, of a class whose records Millrace itself parses
+  InstantFeed::Maker instant{};       ///< in place of `maker`: of a class that reads mapped files
   /// Of a file format, by whose name the class is called: the factory refuses what it has no use for. None: the maker
   /// looks at all of the desc.
   std::optional<FormatTraits> format{};
@@ -141,6 +142,8 @@ class DataFeedFactory : public Registry<FeedKind> {
   /// Takes over every class of `feeds`, or none of them: Add's errors. They remember `plugin`, the path of the shared
   /// object that they came from, and its version.
   Status Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version, Code code);
+  /// To be called with each job of a process: what is said once is said once a job.
+  void BeginJob() const;
   /// Keeps references to `schema`. kInvalidConfig for a feed that reads no lines, and for an unknown name, with all
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,

@@ -112,6 +112,15 @@ class FeaturesTest(unittest.TestCase):
     def tearDownClass(cls):
         cls._folder.cleanup()
 
+    def test_notes_about_columns_are_said_once_a_job(self):
+        write(self.folder + "/moved.csv", COLUMNS[::-1], 100, 3, odd=False)
+        for _ in range(2):
+            job = millrace.Job(self.job, overrides=["filelist+=\"%s/moved.csv\"" % self.folder, "epochs=2"])
+            with self.assertLogs("millrace", "INFO") as said:
+                job.run()
+            notes = [line for line in said.output if "moved.csv:1: its columns are not those of the first file" in line]
+            self.assertEqual(len(notes), 1, said.output)
+
     def test_ten_thousand_odd_rows_score_alike_everywhere(self):
         columns = ["extra"] + COLUMNS[::-1]
         lines = write(self.folder + "/odd.csv", columns, 10000, 2, odd=True)
