@@ -15,8 +15,8 @@ class Report:
     """What a training or evaluation did.
 
     `metrics` are those of the last pass, `evaluation` those on the evaluation set (with its `loss`, `examples`, `step`) or
-    None; `history` has what was fetched at each print: {"step": 100, "loss": array([0.6])}, ...; `passes` and `evaluations` are all of them. A metric without a
-    value is nan.
+    None; `passes` and `evaluations` are all of them, with their metrics; `history` has what was fetched at each print:
+    {"step": 100, "loss": array([0.6])}, ..., and nothing of a job without fetches. A metric without a value is nan.
     """
 
     examples: int  #: trained by this run
