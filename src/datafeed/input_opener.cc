@@ -264,6 +264,7 @@ Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
   if (scheme == nullptr && IsTerminal(file)) {
     MR_ASSIGN(input.source, OpenFile(file));
   } else if (scheme != nullptr || (guard_ != nullptr && !IsPlainFile(file))) {
+    if (scheme == nullptr) MR_TRY(CheckFile(file).status());  // it may be gone since it was listed
     std::vector<std::string> argv = scheme != nullptr ? ShellArgv(scheme->command + " \"$@\"", {file})
                                                       : std::vector<std::string>{"cat", "--", file};
     SubprocessOptions options;

@@ -41,7 +41,12 @@ Status NameKeptCheckpoint(const Status& failure, const Status& saved, int64_t st
   std::string text = failure.message() + "\n";
   if (!saved.ok()) return {failure.code(), text + saved.message()};
   text += "what was trained before is kept: --resume=auto goes on from step " + std::to_string(step);
-  if (of_files) text += "; once an input file is mended, with --set checkpoint.accept_changed_files=true";
+  // Of an input file that is gone, the list of files is no longer what the checkpoint knows.
+  if (of_files && failure.code() == StatusCode::kNotFound) {
+    text += " once the file is there again, as it was; without it, only --resume=never trains";
+  } else if (of_files) {
+    text += "; once an input file is mended, with --set checkpoint.accept_changed_files=true";
+  }
   return {failure.code(), std::move(text)};
 }
 

@@ -792,6 +792,28 @@ TEST(CheckpointTest, AFullDiskAtTheModelSaysThatTheCheckpointHoldsTheRunAndTheNe
 }
 
 // A line that does not parse, days behind the start: what was trained before it is not lost.
+TEST(FailedRun, FromWhichAFileIsRemovedIsToldToBringItBack) {
+  const SmallJob small(1500, 3);
+  const std::string gone = small.files()[2];
+  const std::string kept = small.folder() + "/kept";
+  const std::string moved = small.folder() + "/moved";
+  // The last file is gone before the first one is read to its end; the second is open by then.
+  std::vector<std::string> flags =
+      TrainerFlags(small.DeepJob("update_mode: SERIAL output { tensorboard: false }"), small.folder() + "/out", "auto");
+  flags.insert(flags.end(), {"--set", "data_desc.pipe_command=cat; if mkdir " + moved + " 2>/dev/null; then mv " +
+                                          gone + " " + kept + "; : > " + moved + "/done; fi; until [ -e " + moved +
+                                          "/done ]; do sleep 0.02; done"});
+  Process failed("trainer", flags);
+  EXPECT_EQ(failed.Wait(), 3) << failed.errors();
+  EXPECT_THAT(failed.errors(), testing::AllOf(HasSubstr("no such file"), HasSubstr("what was trained before is kept"),
+                                              HasSubstr(" once the file is there again, as it was"),
+                                              testing::Not(HasSubstr("accept_changed_files"))));
+  std::filesystem::rename(kept, gone);
+  Process resumed("trainer", flags);
+  EXPECT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_THAT(resumed.errors(), HasSubstr("going on from"));
+}
+
 TEST(FailedRun, GoesOnFromTheBadLineOnceItIsMended) {
   const SmallJob small(1000, 1);
   const std::string file = small.files()[0];
