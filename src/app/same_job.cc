@@ -1,12 +1,49 @@
 #include "app/same_job.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "config/print_config.h"
+#include "core/hash.h"
+#include "core/wire.h"
 
 namespace millrace {
+namespace {
+
+constexpr int64_t kNoSize = -1;
+
+/// What a rank sees, as it tells the one that leads.
+struct SeenSizes {
+  std::string host;
+  std::vector<int64_t> sizes;
+};
+
+/// kBadData where a file has two sizes.
+Status CompareSizes(const std::vector<std::string>& files, const std::vector<SeenSizes>& seen) {
+  std::string first;
+  int differing = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto has_size = [i](const SeenSizes& rank) { return rank.sizes[i] != kNoSize; };
+    const auto one = std::find_if(seen.begin(), seen.end(), has_size);
+    if (one == seen.end()) continue;
+    const auto other = std::find_if(
+        one, seen.end(), [&](const SeenSizes& rank) { return has_size(rank) && rank.sizes[i] != one->sizes[i]; });
+    if (other == seen.end() || ++differing > 1) continue;
+    const auto told = [&](const auto& rank) {
+      return std::to_string(rank->sizes[i]) + " bytes on rank " + std::to_string(rank - seen.begin()) + " (" +
+             rank->host + ")";
+    };
+    first = "input file \"" + files[i] + "\" has " + told(one) + " and " + told(other);
+  }
+  if (differing == 0) return Status::Ok();
+  return BadData(first + " (of " + std::to_string(files.size()) + " files " + std::to_string(differing) +
+                 " differ so); copy the files to all hosts, or wait until they are written, and start again");
+}
+
+}  // namespace
 
 Status CheckSameText(RankGroup& ranks, const std::string& mine) {
   std::string of_leader = mine;
@@ -21,16 +58,46 @@ Status CheckSameText(RankGroup& ranks, const std::string& mine) {
                     mine.substr(at, mine.find('\n', at) - at) + "\""));
 }
 
+Status CheckSameSizes(RankGroup& ranks, const std::vector<std::string>& files) {
+  std::vector<int64_t> sizes;
+  for (const std::string& file : files) {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(file, none);
+    sizes.push_back(none ? kNoSize : static_cast<int64_t>(size));
+  }
+  std::string mine;
+  WireWriter out(&mine);
+  out.PutAll(std::span<const int64_t>(sizes));
+  const uint64_t hash = HashName(mine);
+  std::string of_leader(reinterpret_cast<const char*>(&hash), sizeof(hash));
+  MR_TRY(ranks.FromLeader(&of_leader));
+  int64_t differing = WireReader(of_leader).Get<uint64_t>() == hash ? 0 : 1;
+  MR_TRY(ranks.communicator().SumOverRanks({&differing, 1}));
+  if (differing == 0) return Status::Ok();
+  out.PutText(HostName());
+  std::vector<std::string> all;
+  MR_TRY(ranks.ToLeader(std::move(mine), &all));
+  if (!ranks.leads()) return ranks.Agree(Status::Ok());
+  std::vector<SeenSizes> seen(all.size());
+  for (size_t r = 0; r < all.size(); ++r) {
+    WireReader in(all[r]);
+    in.GetAll(&seen[r].sizes);
+    seen[r].host = in.GetText();
+  }
+  return ranks.Agree(CompareSizes(files, seen));
+}
+
 Status CheckSameJob(RankGroup& ranks, const LoadedConfig& config, const std::string& output_dir) {
   std::string mine = PrintConfig(*config.desc);
   std::vector<const std::vector<std::string>*> lists = {&config.files};
   for (const EvalSet& set : config.eval_sets) lists.push_back(&set.files);
   for (const std::vector<std::string>& files : config.pass_files) lists.push_back(&files);
-  for (const std::vector<std::string>* files : lists) {
-    for (const std::string& file : *files) mine += "input file: \"" + file + "\"\n";
-  }
+  std::vector<std::string> all;
+  for (const std::vector<std::string>* files : lists) all.insert(all.end(), files->begin(), files->end());
+  for (const std::string& file : all) mine += "input file: \"" + file + "\"\n";
   mine += "output folder: \"" + output_dir + "\"\n";
-  return CheckSameText(ranks, mine);
+  MR_TRY(CheckSameText(ranks, mine));
+  return CheckSameSizes(ranks, all);
 }
 
 }  // namespace millrace

@@ -847,7 +847,7 @@ Status CompareJobs(const ProcessRanks& ranks, Result<LoadedConfig>* job, const s
   MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(ranks, call, *job, stop));
   MR_TRY(CheckSameText(*ranks.group, JobText(**job)));
   MR_ASSIGN((*job)->files, FilesOfRanks(lists));
-  return Status::Ok();
+  return CheckSameSizes(*ranks.group, (*job)->files);
 }
 
 /// Lets all ranks start where the one that leads stands.

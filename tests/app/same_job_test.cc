@@ -1,0 +1,84 @@
+#include "app/same_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/local_cluster.h"
+#include "core/file.h"
+
+namespace millrace {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Ranks of hosts that have copies of their own of some files.
+class CopiesOfRanks : public testing::Test {
+ protected:
+  std::string Copy(int rank, int file) const {
+    return folder_.path() + "/" + std::to_string(rank) + "/part-" + std::to_string(file);
+  }
+  void Write(int rank, int file, int bytes) const {
+    std::filesystem::create_directories(std::filesystem::path(Copy(rank, file)).parent_path());
+    std::ofstream(Copy(rank, file)) << std::string(static_cast<size_t>(bytes), 'x');
+  }
+  /// What each of three ranks is told of its copies of `files` files.
+  std::vector<Status> Check(int files) const {
+    LocalCluster cluster(3);
+    std::vector<Status> statuses(3);
+    std::vector<std::jthread> threads;
+    for (int r = 0; r < 3; ++r) {
+      threads.emplace_back([&, r] {
+        RankGroup group(cluster.rank(r));
+        std::vector<std::string> copies;
+        for (int file = 0; file < files; ++file) copies.push_back(Copy(r, file));
+        statuses[static_cast<size_t>(r)] = CheckSameSizes(group, copies);
+      });
+    }
+    threads.clear();
+    return statuses;
+  }
+
+  const TempDir folder_ = TempDir::Create("copies").value();
+};
+
+TEST_F(CopiesOfRanks, OneThatIsHalfThereEndsAllWithFileSizesAndRanks) {
+  for (int rank = 0; rank < 3; ++rank) {
+    for (int file = 0; file < 4; ++file) Write(rank, file, 100);
+  }
+  for (const Status& status : Check(4)) EXPECT_TRUE(status.ok()) << status.ToString();
+
+  Write(2, 1, 60);
+  std::vector<Status> statuses = Check(4);
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kBadData);
+    EXPECT_THAT(status.message(),
+                AllOf(HasSubstr("0/part-1\" has 100 bytes on rank 0 (" + HostName() + ") and 60 bytes on rank 2 ("),
+                      HasSubstr("(of 4 files 1 differ so); copy the files to all hosts")));
+  }
+  Write(1, 3, 101);
+  Write(2, 3, 0);
+  statuses = Check(4);
+  EXPECT_THAT(statuses[0].message(), AllOf(HasSubstr("part-1\" has"), HasSubstr("(of 4 files 2 differ so)")));
+}
+
+TEST_F(CopiesOfRanks, WhatARankDoesNotSeeHasNoSizeToCompare) {
+  Write(0, 0, 100);
+  Write(2, 0, 100);  // not on rank 1
+  Write(1, 1, 50);
+  for (const Status& status : Check(3)) EXPECT_TRUE(status.ok()) << status.ToString();
+
+  Write(2, 1, 51);
+  const std::vector<Status> statuses = Check(3);
+  EXPECT_THAT(statuses[0].message(),
+              AllOf(HasSubstr(" has 50 bytes on rank 1 ("), HasSubstr(" and 51 bytes on rank 2 (")));
+}
+
+}  // namespace
+}  // namespace millrace
