@@ -155,6 +155,27 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
   if (!desc.infer()) check(eval_files, eval_place);
 }
 
+/// A step takes a batch of each stream, and streams take files in turn: those without one leave every step smaller.
+void WarnOfFewStreams(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
+  const TrainerDesc& desc = *config.desc;
+  const int streams = desc.dist().micro_batches();
+  const bool deals_files = desc.dist().update() == DistDesc::SYNC && desc.has_data_desc() && !desc.infer() &&
+                           !desc.dataset().global_shuffle();
+  if (!deals_files || (config.files.size() == 1 && config.files[0] == kTrainedRows)) return;
+  size_t files = config.pass_files.empty() ? config.files.size() : SIZE_MAX;
+  for (const std::vector<std::string>& of_pass : config.pass_files) files = std::min(files, of_pass.size());
+  if (files == 0 || files >= static_cast<size_t>(std::max(0, streams))) return;
+  const int64_t batch_size = desc.data_desc().batch_size();
+  diagnostics->Warning(
+      positions.Find("dist.micro_batches"),
+      "a step has " + std::to_string(files) + " of its " + std::to_string(streams) + " batches, " +
+          std::to_string(static_cast<int64_t>(files) * batch_size) + " of " + std::to_string(streams * batch_size) +
+          " examples, as each batch is of files of its own (files" +
+          (config.pass_files.empty() ? "" : " in the smallest pass") + ": " + std::to_string(files) +
+          "); split the input into " + std::to_string(streams) + " files, set micro_batches: " + std::to_string(files) +
+          ", or shuffle rows over all batches (dataset { class_name: \"InMemoryDataset\" global_shuffle: true })");
+}
+
 /// Names the rows that are to come where the job names no files.
 void NameRowsInMemory(TrainerDesc* desc) {
   if (desc->data_desc().feature_size() == 0 || desc->has_incremental() || desc->infer()) return;
@@ -277,6 +298,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     }
     WarnOfTrainedSets(*config.desc, files.names, config.eval_sets, positions, &diagnostics);
     config.files = std::move(files.names);
+    WarnOfFewStreams(config, positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
   if (known && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {

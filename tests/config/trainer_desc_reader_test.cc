@@ -128,6 +128,29 @@ TEST_F(ReaderTest, ReadsAJobAndItsFiles) {
   EXPECT_EQ(loaded->warnings, "");
 }
 
+TEST_F(ReaderTest, StepsThatFilesDoNotFillAreToldBeforeTraining) {
+  Write("job.prototxt", std::string(kJob) + "dist { update: SYNC micro_batches: 4 }\n");
+  for (const char* file : {"part-0", "part-1", "part-2"}) Write(file, "1 0 2 1 2\n");
+  const auto warnings = [this](const std::string& files, const std::string& more) {
+    request_.overrides = {"data_desc.batch_size=8", files, more};
+    const Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
+    return loaded.ok() ? loaded->warnings : "";
+  };
+  const std::string all = "filelist=" + folder_ + "/part-*";
+  EXPECT_THAT(warnings(all, "thread_num=1"),
+              HasSubstr("job.prototxt:11:36: warning: a step has 3 of its 4 batches, 24 of 32 examples, as each batch "
+                        "is of files of its own (files: 3); split the input into 4 files, set micro_batches: 3, or"));
+  EXPECT_EQ(warnings(all, "dist.micro_batches=3"), "");
+  EXPECT_EQ(warnings(all, "dist={ update: ASYNC }"), "");
+  EXPECT_EQ(warnings(all, "dataset={ class_name: \"InMemoryDataset\" global_shuffle: true }"), "");
+  const std::string days = "incremental={ pass { name: \"1\" filelist: \"" + folder_ +
+                           "/part-0\" } pass { name: \"2\" filelist: \"" + folder_ + "/part-*\" } }";
+  EXPECT_THAT(warnings("filelist=[]", days),
+              HasSubstr("a step has 1 of its 4 batches, 8 of 32 examples, as each batch is of files of its own (files "
+                        "in the smallest pass: 1)"));
+}
+
 TEST_F(ReaderTest, AnInputThatIsNotThereIsNoMistakeOfTheConfiguration) {
   Write("job.prototxt", kJob);
   request_.overrides = {"filelist=" + folder_ + "/part-*"};
