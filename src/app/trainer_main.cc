@@ -98,8 +98,8 @@ void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   if (infer) {
     std::fputs("each file by one of them\n", stderr);
   } else if (job.trains_in_step()) {
-    std::fprintf(stderr, "in step: %d batches of %d examples a step\n", job.rank_micro_batches(),
-                 job.desc().data_desc().batch_size());
+    std::fprintf(stderr, "in step: %d batches of %d examples an update (step numbers count batches)\n",
+                 job.rank_micro_batches(), job.desc().data_desc().batch_size());
   } else if (dist.update() == DistDesc::SSP) {
     std::fprintf(stderr, "none more than %d batches ahead of another (dist.update: SSP)\n", dist.staleness());
   } else if (job.geo_steps() > 0) {

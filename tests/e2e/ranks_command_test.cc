@@ -75,7 +75,9 @@ TEST_F(RanksCommandTest, RanksThatMpirunStartsTrainToTheBytesOfOneProcess) {
   Process ranks("trainer", Flags(job, "three"), {.ranks = 3});
   ASSERT_EQ(ranks.Wait(), 0) << ranks.errors();
   EXPECT_EQ(Model("three"), Model("alone"));
-  EXPECT_THAT(ranks.errors(), HasSubstr("training on 3 ranks, in step: 4 batches of 32 examples a step\n"));
+  EXPECT_THAT(
+      ranks.errors(),
+      HasSubstr("training on 3 ranks, in step: 4 batches of 32 examples an update (step numbers count batches)\n"));
   const std::string json = ReadFile(Folder("three") + "/run.json").value();
   EXPECT_THAT(json, HasSubstr("\"examples\": 4000"));
   EXPECT_THAT(json, HasSubstr("\"ranks\": 3"));
