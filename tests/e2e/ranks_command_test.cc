@@ -303,6 +303,20 @@ TEST_F(RanksCommandTest, CtrlCAtTheLauncherIsASecondEarlierThanItsSigtermAndTheN
   }
 }
 
+TEST_F(RanksCommandTest, TheEndOfARankIsNotCalledAStopThatTheUserAskedFor) {
+  const std::string job = Job("epochs: 100000");
+  Process ranks("trainer", Flags(job, "lost"), {.ranks = 2});
+  std::string line;
+  ASSERT_TRUE(ranks.ReadLine(&line));
+  const pid_t pid = ProcessOfRank(1, Folder("lost"));
+  ASSERT_GT(pid, 0);
+  ::kill(pid, SIGKILL);
+  EXPECT_NE(ranks.Wait(), 0);
+  EXPECT_THAT(ranks.errors(),
+              HasSubstr("mpirun ends the run, as it was asked to or as a rank was lost, which it names: "
+                        "stopping after the current batch; mpirun leaves"));
+}
+
 TEST_F(RanksCommandTest, RanksThatWereSuspendedWithTheirLauncherGoOn) {
   const std::string job = Job("epochs: 100000");
   Process ranks("trainer", Flags(job, "suspended"), {.ranks = 2});
