@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "core/json_writer.h"
 
@@ -110,41 +112,30 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
            (summary.epochs > 1 ? "" : ", or train with QueueDataset, which reads while it trains");
   }
   if (share > 0.2) {
-    const double pipe = Stage(of_passes, "pipe");
-    const double format = Stage(of_passes, "format");
-    const double fetch = Stage(of_passes, "fetch");
-    const double named_pipe = Stage(of_passes, "named_pipe");
-    const double parse = Stage(of_passes, "parse");
-    const double read = Stage(of_passes, "read");
-    const double decompress = Stage(of_passes, "decompress");
+    const std::string readers = MoreReaders(summary);
+    const std::string in_memory = load > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
+    const std::pair<const char*, std::string> reasons[] = {
+        {"named_pipe", "who writes the pipe that is read: write it faster, or files in its place"},
+        {"format", "the Python that reads Parquet or Arrow files: " + readers + in_memory},
+        {"fetch", "input_commands: make them faster, " + readers + ", or copy the files once"},
+        {"pipe", "pipe_command: make it faster, " + readers + ", or prepare the files once"},
+        {"parse", "parsing: " + readers + in_memory},
+        {"decompress", "decompression: " + readers + ", or store the files plain or as zstd"},
+        {"read", "reading files: use a faster disk" + in_memory},
+    };
+    const auto seconds = [&](const auto& reason) { return Stage(of_passes, reason.first); };
+    const auto& [stage, advice] = *std::max_element(
+        std::begin(reasons), std::end(reasons), [&](const auto& a, const auto& b) { return seconds(a) < seconds(b); });
+    const double most = Stage(of_passes, stage);
     // Out of rows in memory, or of binary files: by the workers themselves.
     const double batches = Stage(of_passes, "assemble") + Stage(of_passes, "copy") + Stage(of_passes, "find_rows");
-    const double most = std::max({pipe, format, fetch, named_pipe, parse, read, decompress});
     if (batches > most) {
       return "workers put batches together " + Percent(share) + " of the time: " +
              MoreWorkers(summary, "leave slots that the model does not read out of data_desc, or use a faster machine");
     }
-    const std::string in_memory = load > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
-    std::string waited = "workers waited for input " + Percent(share) + " of the time";
-    if (most == 0) return waited;  // for rows that the program has, or too short to be measured
-    const std::string start = waited + ", mostly on ";
-    if (named_pipe == most) return start + "who writes the pipe that is read: write it faster, or files in its place";
-    if (format == most) {
-      return start + "the Python that reads Parquet or Arrow files: " + MoreReaders(summary) + in_memory;
-    }
-    if (fetch == most) {
-      return start + "input_commands: make them faster, " + MoreReaders(summary) + ", or copy the files once";
-    }
-    if (pipe == most) {
-      return start + "pipe_command: make it faster, " + MoreReaders(summary) + ", or prepare the files once";
-    }
-    if (parse == most) {
-      return start + "parsing: " + MoreReaders(summary) + in_memory;
-    }
-    if (decompress == most) {
-      return start + "decompression: " + MoreReaders(summary) + ", or store the files plain or as zstd";
-    }
-    return start + "reading files: use a faster disk" + in_memory;
+    const std::string waited = "workers waited for input " + Percent(share) + " of the time";
+    // For rows that the program has, or too short to be measured.
+    return most == 0 ? waited : waited + ", mostly on " + advice;
   }
   const int trainers = summary.ranks - summary.servers;
   const int64_t files = summary.data.files;
