@@ -943,7 +943,8 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   count();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const int processes = ranks == nullptr ? 0 : ranks->group->size();
-  py::dict dict = ReportDict(Summarize(report, std::max(1, processes) * job->workers(), seconds.count(), processes));
+  py::dict dict =
+      ReportDict(Summarize(report, std::max(1, processes) * job->workers(), seconds.count(), {.count = processes}));
   if (fetch_handler != nullptr && fetch_handler->has_stopped()) {
     dict["stopped_early"] = true;
     // The pass that it ended counts as over where the run has no other.

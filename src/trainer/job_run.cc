@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "core/caught.h"
@@ -273,13 +275,13 @@ std::string JobAsConfigured(const TrainerDesc& desc) {
   return text;
 }
 
-/// The summary of a run that took `seconds`, with what its session counted.
-RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds) {
+/// The summary of a run that took `seconds`, with what its session counted; `processors` as in RanksOfRun.
+RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds, int processors) {
   const CompiledJob& job = session.job();
   const int ranks = job.is_dist() ? session.ranks()->size() : 0;
   const int servers = job.rank_servers(ranks);
-  RunSummary summary = Summarize(report, std::max(1, ranks - servers) * job.workers(), seconds, ranks);
-  summary.servers = servers;
+  RunSummary summary =
+      Summarize(report, std::max(1, ranks - servers) * job.workers(), seconds, {ranks, servers, processors});
   for (const SaveFailure& failure : report.state.save_failures) summary.save_failures.push_back(failure.message);
   summary.infer = job.desc().infer();
   summary.is_program = job.desc().has_program();
@@ -302,6 +304,7 @@ struct RankCounts {
   RankPushes pushes;
   std::array<LabelRangeCount, 3> odd;   ///< labels for losses, for metrics; losses that were not finite
   std::map<std::string, bool> weighed;  ///< as LabelRangeMonitor::Weighed
+  std::set<std::pair<std::string, int>> processors = {};  ///< that it may use: host and number
 
   static RankCounts Of(JobSession& session) {
     const auto& losses = session.non_finite_losses();
@@ -319,6 +322,7 @@ struct RankCounts {
       odd[i].count += other.odd[i].count;
     }
     for (const auto& [loss, counts] : other.weighed) weighed[loss] = weighed[loss] || counts;
+    processors.insert(other.processors.begin(), other.processors.end());
   }
 };
 
@@ -443,6 +447,8 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     out.PutText(loss);
     out.Put(static_cast<int64_t>(counts));
   }
+  out.PutText(HostName());
+  out.PutAll(std::span<const int>(UsableProcessors()));
   std::vector<std::string> all;
   MR_TRY(ranks.ToLeader(bytes, &all));
   if (!ranks.leads()) return Status::Ok();
@@ -460,6 +466,10 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
       const std::string loss(in.GetText());
       counts.weighed[loss] = in.Get<int64_t>() != 0;
     }
+    const std::string host(in.GetText());
+    std::vector<int> processors;
+    in.GetAll(&processors);
+    for (const int processor : processors) counts.processors.insert({host, processor});
     counts_.Add(counts);
   }
   return Status::Ok();
@@ -467,7 +477,7 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
 
 RunSummary JobRun::Summary() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
-  RunSummary summary = SummaryOf(session_, report_, seconds.count());
+  RunSummary summary = SummaryOf(session_, report_, seconds.count(), static_cast<int>(counts_.processors.size()));
   if (session_.ranks() == nullptr || !session_.leads()) return summary;
   summary.wire_bytes = counts_.wire_bytes;
   summary.pushes = counts_.pushes;

@@ -9,10 +9,10 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "core/json_writer.h"
+#include "device_worker/device_worker.h"
 
 namespace millrace {
 namespace {
@@ -66,11 +66,17 @@ std::string_view WordOf(MetricBetter better) {
   return "";
 }
 
+/// What helps workers that share processors, before what helps otherwise; empty where they share none.
+std::string FewerWorkers(const RunSummary& summary) {
+  if (summary.workers <= summary.processors) return "";
+  const std::string processors = std::to_string(summary.processors);
+  return "have no more workers than processors (" + std::to_string(summary.workers) + " share " + processors + "), ";
+}
+
 std::string MoreWorkers(const RunSummary& summary, const std::string& otherwise) {
-  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-  if (summary.workers >= processors) return otherwise;
-  return "raise thread_num (" + std::to_string(summary.workers) + " of " + std::to_string(processors) +
-         " processors train)";
+  if (summary.workers >= summary.processors) return FewerWorkers(summary) + otherwise;
+  return (summary.ranks > 0 ? "start more ranks (" : "raise thread_num (") + std::to_string(summary.workers) + " of " +
+         std::to_string(summary.processors) + " processors train)";
 }
 
 // One sentence: where the time went, and what to change. `of_passes` leaves out what loading into memory took.
@@ -144,17 +150,14 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
            " ranks had no file: split the input into as many as there are ranks, or several times as many";
   }
   if (summary.ranks > 1 && exchange > 0.3 * busy) {
-    return "ranks waited for each other " + Percent(exchange / busy) +
-           " of the time: give each as many lines, raise data_desc.batch_size, or use a faster network";
+    return "ranks waited for each other " + Percent(exchange / busy) + " of the time: " + FewerWorkers(summary) +
+           "give each as many lines, raise data_desc.batch_size, or use a faster network";
   }
-  if (summary.ranks > 0) {
-    return "ranks computed " + Percent(compute / busy) +
-           " of the time: start more of them where processors are free, set precision: BF16 where the processor has "
-           "it, or make the model smaller";
-  }
-  return "workers computed " + Percent(1 - share) + " of the time: " +
-         MoreWorkers(summary,
-                     "make the model smaller, set precision: BF16 where the processor has it, or use a faster machine");
+  const bool is_dist = summary.ranks > 0;
+  return (is_dist ? "ranks computed " + Percent(compute / busy) : "workers computed " + Percent(1 - share)) +
+         " of the time: " +
+         MoreWorkers(summary, "make the model smaller, set precision: BF16 where the processor has it, or use " +
+                                  std::string(is_dist ? "more machines" : "a faster machine"));
 }
 
 void AppendValues(JsonWriter* json, const MetricValues& values) {
@@ -341,9 +344,12 @@ void AppendTexts(JsonWriter* json, const char* key, const std::vector<std::strin
 
 }  // namespace
 
-RunSummary Summarize(const RunReport& report, int workers, double total_seconds, int ranks) {
+RunSummary Summarize(const RunReport& report, int workers, double total_seconds, const RanksOfRun& ranks) {
   RunSummary summary;
-  summary.ranks = ranks;
+  summary.ranks = ranks.count;
+  summary.servers = ranks.servers;
+  summary.processors = ranks.processors > 0 ? ranks.processors : static_cast<int>(UsableProcessors().size());
+  if (summary.processors == 0) summary.processors = workers;  // the system does not say
   summary.workers = workers;
   summary.feeds_itself = report.feeds_itself;
   summary.total_seconds = total_seconds;

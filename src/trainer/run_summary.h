@@ -23,6 +23,7 @@ struct RunSummary {
   double seconds = 0;        ///< wall clock of training passes
   double total_seconds = 0;  ///< with loading, evaluation, checkpoints
   int workers = 1;
+  int processors = 0;                     ///< that its processes may use, on all hosts
   int ranks = 0;                          ///< of a job with `dist`; 0 for others
   int servers = 0;                        ///< of them, those that trained nothing
   int64_t wire_bytes = 0;                 ///< that its ranks sent to each other in this run
@@ -65,9 +66,15 @@ struct RunSummary {
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }
 };
 
-/// Adds up a report. `workers` trained, on `ranks` ranks (0: a job without `dist`); `total_seconds` is the run's wall
-/// clock.
-RunSummary Summarize(const RunReport& report, int workers, double total_seconds, int ranks = 0);
+/// The ranks of a job with `dist`.
+struct RanksOfRun {
+  int count = 0;       ///< 0: a job without it
+  int servers = 0;     ///< of them
+  int processors = 0;  ///< as in RunSummary; 0: those of this process
+};
+
+/// Adds up a report. `workers` trained, on all ranks; `total_seconds` is the run's wall clock.
+RunSummary Summarize(const RunReport& report, int workers, double total_seconds, const RanksOfRun& ranks = {});
 
 /// run.json.
 std::string RunJson(const RunSummary& summary);

@@ -8,6 +8,8 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -112,6 +114,36 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, Not(HasSubstr("InMemoryDataset")));
 }
 
+TEST(RunSummaryTest, RanksThatHaveAllProcessorsAreNotToldToBeMore) {
+  const auto bottleneck = [](const RunReport& report, int workers) {
+    return Summarize(report, workers, 5, {.count = workers, .processors = 4}).bottleneck;
+  };
+  RunReport computed = ReportOf(0, 4);
+  for (PassReport& pass : computed.passes) pass.data.files = 8;
+  EXPECT_EQ(bottleneck(computed, 2), "ranks computed 100% of the time: start more ranks (2 of 4 processors train)");
+  const std::string otherwise =
+      "make the model smaller, set precision: BF16 where the processor has it, or use more machines";
+  EXPECT_EQ(bottleneck(computed, 4), "ranks computed 100% of the time: " + otherwise);
+  EXPECT_EQ(bottleneck(computed, 8),
+            "ranks computed 100% of the time: have no more workers than processors (8 share 4), " + otherwise);
+
+  RunReport waited = computed;
+  waited.passes[0].exchange_seconds = 4;
+  EXPECT_EQ(
+      bottleneck(waited, 4),
+      "ranks waited for each other 33% of the time: give each as many lines, raise data_desc.batch_size, or use a "
+      "faster network");
+  EXPECT_THAT(bottleneck(waited, 8),
+              HasSubstr("33% of the time: have no more workers than processors (8 share 4), give each as many lines"));
+}
+
+TEST(RunSummaryTest, RanksThatServeNeedNoFiles) {
+  RunReport report = ReportOf(0, 4);  // three files
+  EXPECT_THAT(Summarize(report, 4, 5, {.count = 4, .processors = 4}).bottleneck, HasSubstr("1 of 4 ranks had no file"));
+  EXPECT_THAT(Summarize(report, 3, 5, {.count = 4, .servers = 1, .processors = 4}).bottleneck,
+              HasSubstr("ranks computed 100% of the time"));
+}
+
 TEST(RunSummaryTest, WhatLoadingTookIsNotWhatWorkersWaitedFor) {
   RunReport report = ReportOf(3, 1);
   report.load = report.passes[0].data;
@@ -121,7 +153,8 @@ TEST(RunSummaryTest, WhatLoadingTookIsNotWhatWorkersWaitedFor) {
     for (PassReport& pass : report.passes) pass.data.stage_seconds = {{stage, 3}};
     EXPECT_THAT(Summarize(report, 2, 5).bottleneck, HasSubstr("workers put batches together 75% of the time: "));
     EXPECT_THAT(Summarize(report, 1 << 20, 5).bottleneck,
-                HasSubstr("together 75% of the time: leave slots that the model does not read out of data_desc"));
+                AllOf(HasSubstr("together 75% of the time: have no more workers than processors (1048576 share "),
+                      HasSubstr("), leave slots that the model does not read out of data_desc")));
   }
   EXPECT_EQ(Summarize(report, 2, 5).stage_seconds.at("parse"), 30);
 }
@@ -157,33 +190,31 @@ TEST(RunSummaryTest, AStoppedRunDoesNotCountTheFilesThatItHadNotMet) {
 TEST(RunSummaryTest, AStoppedRunSaysHowToGoOnWhereThereIsACheckpoint) {
   const std::string advice = "  go on       with --resume=auto\n";
   RunReport report = ReportOf(3, 1);
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), Not(HasSubstr(advice)));
   report.interrupted = true;
   report.unsaved_seconds = 1.5;
   report.seconds_to_save = 2.5;
-  EXPECT_THAT(
-      ClosingBlock(Summarize(report, 2, 5), "out"),
-      testing::AllOf(HasSubstr("  not saved   the last 20 batches, 1.5 s: to save them would have taken about 2.5 s\n"),
-                     testing::Not(HasSubstr(advice))));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
+              AllOf(HasSubstr("  not saved   the last 20 batches, 1.5 s: to save them would have taken about 2.5 s\n"),
+                    Not(HasSubstr(advice))));
   report.saved_step = 15;
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
-              testing::AllOf(HasSubstr("  not saved   the last 5 batches, "), testing::EndsWith(advice)));
+              AllOf(HasSubstr("  not saved   the last 5 batches, "), EndsWith(advice)));
   report.saved_step = 20;
   report.unsaved_seconds = 0;
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"),
-              testing::AllOf(testing::Not(HasSubstr("not saved")), testing::EndsWith(advice)));
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), testing::Not(HasSubstr(advice)));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), AllOf(Not(HasSubstr("not saved")), EndsWith(advice)));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), Not(HasSubstr(advice)));
   RunSummary inference = Summarize(report, 2, 5);
   inference.infer = true;
-  EXPECT_THAT(ClosingBlock(inference, "out"), testing::Not(HasSubstr(advice)));
+  EXPECT_THAT(ClosingBlock(inference, "out"), Not(HasSubstr(advice)));
   report.state.step = 0;
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), Not(HasSubstr(advice)));
   report.state.step = 20;
   report.is_unsound = true;
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), Not(HasSubstr(advice)));
   report.is_unsound = false;
   report.unsaved_operator = "record";
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), Not(HasSubstr(advice)));
 }
 
 // To read again in each epoch would take longer than what is complained of.
@@ -192,14 +223,14 @@ TEST(RunSummaryTest, LoadingThatTookLongestNamesAQueueDatasetForOneEpochAlone) {
   report.load = report.passes[0].data;
   report.load_seconds = 16;
   EXPECT_THAT(Summarize(report, 2, 20).bottleneck,
-              testing::AllOf(HasSubstr("loading into memory took"), testing::Not(HasSubstr("QueueDataset"))));
+              AllOf(HasSubstr("loading into memory took"), Not(HasSubstr("QueueDataset"))));
   report.state.epoch = 1;
-  EXPECT_THAT(Summarize(report, 2, 20).bottleneck, testing::EndsWith("QueueDataset, which reads while it trains"));
+  EXPECT_THAT(Summarize(report, 2, 20).bottleneck, EndsWith("QueueDataset, which reads while it trains"));
 }
 
 TEST(RunSummaryTest, ExportsThatFailedAreNamed) {
   RunSummary summary = Summarize(ReportOf(1, 3), 2, 5);
-  EXPECT_THAT(RunJson(summary), testing::Not(HasSubstr("export_failures")));
+  EXPECT_THAT(RunJson(summary), Not(HasSubstr("export_failures")));
   summary.export_failures = {"out/onnx: no"};
   EXPECT_THAT(RunJson(summary), HasSubstr("\"export_failures\": [\"out/onnx: no\"]"));
   EXPECT_THAT(ClosingBlock(summary, "out"), HasSubstr("  failed      out/onnx: no\n"));
@@ -222,12 +253,12 @@ TEST(RunSummaryTest, TheClosingBlockNamesQualitySpeedAndBottleneck) {
   EXPECT_THAT(block, HasSubstr("training    auc 0.750000"));
   EXPECT_THAT(block, HasSubstr("bad lines   1 of 101 left out\n"));
   EXPECT_THAT(block, HasSubstr("bottleneck  workers waited"));
-  EXPECT_THAT(block, testing::Not(HasSubstr("odd values")));
+  EXPECT_THAT(block, Not(HasSubstr("odd values")));
 }
 
 TEST(RunSummaryTest, AnAucThatIsNoneIsExplained) {
   RunReport report = ReportOf(3, 1);
-  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), testing::Not(HasSubstr("no auc")));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), Not(HasSubstr("no auc")));
   report.passes.back().metrics = {{"auc", std::nan("")}};
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), HasSubstr("no auc: all labels are of one class\n"));
 }
