@@ -266,6 +266,33 @@ TEST_F(RanksTest, ARunInStepThatIsToGoOnOtherwiseIsToldWhatItBeganWith) {
                     HasSubstr("a step of dist.update: SYNC takes a batch of each of micro_batches streams")));
 }
 
+TEST_F(RanksTest, OneProcessWithoutDistGoesOnFromRanksInStepAndTheyFromIt) {
+  // A stop takes effect at the next checkpoint, within an epoch.
+  const auto job = [this](const std::string& dist) {
+    return small_.DeepJob(dist + "epochs: 3 checkpoint { every_steps: 16 }");
+  };
+  const auto expect_rest = [](const RunSummary& rest) {
+    EXPECT_EQ(rest.examples, 4500);
+    EXPECT_NE(rest.run_examples % 1500, 0) << "it went on from the end of an epoch";
+  };
+  const Ended cut = RunRanks(job(kSync), 2, Folder("ranks"), {.stop_after = 2});
+  ASSERT_TRUE(cut.summary.interrupted);
+  const Result<RunSummary> alone = RunJob(*MakeJob(job(""), Folder("ranks")), "auto", "last", {});
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  expect_rest(*alone);
+
+  std::stop_source stop;
+  RunOutput output;
+  output.fetched = [&stop](const FetchLine&) {
+    stop.request_stop();
+    return Status::Ok();
+  };
+  ASSERT_TRUE(RunJob(*MakeJob(job(""), Folder("process")), "never", "last", stop.get_token(), output)->interrupted);
+  const Ended ranks = RunRanks(job(kSync), 2, Folder("process"), {.resume = "auto"});
+  ASSERT_TRUE(ranks.statuses[0].ok()) << ranks.statuses[0].ToString();
+  expect_rest(ranks.summary);
+}
+
 TEST_P(DatasetOfRanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) {
   const std::string job =
       small_.DeepJob(GetParam() + " epochs: 3 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
