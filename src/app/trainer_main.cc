@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/command_line.h"
@@ -158,13 +159,18 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
   }
-  // Statistics may take long: a folder that cannot be had, and evaluation files that lack columns, are told before.
-  Status before;
+  // Statistics may take long: evaluation files that lack columns, and a folder that cannot be had, are told before;
+  // nobody else takes the folder meanwhile.
+  Result<FileDescriptor> folder = FileDescriptor();
   if (leads && NeedsStatistics(config.desc->data_desc()) && FLAGS_print_ops.empty()) {
-    before = CheckEvaluationHeaders(config, loaded.environment, stop);
-    if (before.ok() && !output_dir.empty() && !FLAGS_validate_only) before = MakeOutputFolder(output_dir).status();
+    const Status headers = CheckEvaluationHeaders(config, loaded.environment, stop);
+    if (!headers.ok()) {
+      folder = headers;
+    } else if (!output_dir.empty() && !FLAGS_validate_only) {
+      folder = MakeOutputFolder(output_dir);
+    }
   }
-  MR_TRY(Agreed(ranks, before));
+  MR_TRY(Agreed(ranks, folder.status()));
   if (FLAGS_print_ops.empty()) {
     const FeaturePreparation how{
         .resume = resume, .output_dir = output_dir, .ranks = ranks, .terminal = leads ? stderr : nullptr};
@@ -188,7 +194,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(leads ? nullptr : std::fopen("/dev/null", "w"),
                                                                CloseFile);
   if (nobody != nullptr) output.terminal = nobody.get();
-  MR_ASSIGN(const RunSummary summary, RunJob(session, resume, FLAGS_model, stop, output));
+  MR_ASSIGN(const RunSummary summary, RunJob(session, resume, FLAGS_model, stop, output, std::move(*folder)));
   if (summary.interrupted) return Cancelled("interrupted");
   if (summary.save_failures.empty()) return CheckPrinted();
   return IoError("the model is trained, but incremental.save_command failed after " +

@@ -330,8 +330,8 @@ struct RankCounts {
 /// all of them; others do what changes their parameters.
 class JobRun {
  public:
-  JobRun(JobSession& session, std::stop_token stop, const RunOutput& output)
-      : session_(session), job_(session.job()), stop_(std::move(stop)), output_(output) {}
+  JobRun(JobSession& session, std::stop_token stop, const RunOutput& output, FileDescriptor folder)
+      : session_(session), job_(session.job()), stop_(std::move(stop)), output_(output), folder_(std::move(folder)) {}
 
   /// Makes the folder and the parameters.
   Status Start(const std::string& resume, const std::string& model);
@@ -374,7 +374,7 @@ Status JobRun::Start(const std::string& resume, const std::string& model) {
   if (session_.leads()) {
     MR_TRY(CheckRequest(job_, resume, model));
     if (!job_.feeds_itself()) MR_TRY(CheckEvaluationHeaders(job_.config(), job_.environment(), stop_));
-    if (keeps) {
+    if (keeps && !folder_.is_open()) {
       MR_ASSIGN(folder_, MakeOutputFolder(job_.output_dir()));
     }
     if (has_checkpoints) {
@@ -562,8 +562,8 @@ Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& 
 }  // namespace
 
 Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
-                          std::stop_token stop, const RunOutput& output) {
-  JobRun run(session, std::move(stop), output);
+                          std::stop_token stop, const RunOutput& output, FileDescriptor folder) {
+  JobRun run(session, std::move(stop), output, std::move(folder));
   if (session.ranks() != nullptr) return RunOnRanks(run, *session.ranks(), resume, model);
   MR_TRY(run.Start(resume, model));
   if (run.keeps()) MR_TRY(run.Resume(model == "best" ? "best" : resume));

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <string>
 
+#include "core/file.h"
 #include "trainer/job_session.h"
 #include "trainer/run_recorder.h"
 #include "trainer/run_summary.h"
@@ -17,7 +18,9 @@ namespace millrace {
 /// ends the run at a batch boundary with a checkpoint: the summary then says `interrupted`, and no model is saved.
 ///
 /// `model` is of an `infer` job with "auto": "last" (the newest checkpoint) or "best" (that of the best evaluation).
+///
+/// `folder` is what MakeOutputFolder gave, where the output folder was made before; else it is made here.
 Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
-                          std::stop_token stop, const RunOutput& output = {});
+                          std::stop_token stop, const RunOutput& output = {}, FileDescriptor folder = {});
 
 }  // namespace millrace

@@ -1,6 +1,8 @@
 // Jobs whose features make slots of CSV: statistics, resume, ranks, and the model that they leave.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -98,6 +100,22 @@ TEST(FeaturesJob, ALabelThatIsNotDenseIsToldWhatItsFeatureLacks) {
   EXPECT_THAT(label, testing::Not(HasSubstr("shape")));
   EXPECT_THAT(errors("data_desc.feature[label].from=[click, age]"),
               HasSubstr("its feature takes 2 columns: name one by from"));
+}
+
+TEST(FeaturesJob, ARunThatTakesStatisticsKeepsOthersOutOfItsFolder) {
+  const CsvJob csv(40);
+  const std::string mark = csv.folder() + "/mark";
+  const std::vector<std::string> flags = {"--trainer_desc=" + csv.Job("epochs: 1"),
+                                          "--output_dir=" + csv.folder() + "/out",
+                                          "--set=data_desc.pipe_command=\"touch " + mark + "; sleep 20; cat\""};
+  Process first("trainer", flags);
+  for (int i = 0; i < 400 && !std::filesystem::exists(mark); ++i) usleep(50'000);
+  ASSERT_TRUE(std::filesystem::exists(mark)) << first.errors();
+  Process second("trainer", flags);
+  EXPECT_EQ(second.Wait(), 2);
+  EXPECT_THAT(second.errors(), HasSubstr("another run is writing to the output folder"));
+  first.Signal(SIGTERM);
+  EXPECT_EQ(first.Wait(), 130) << first.errors();
 }
 
 TEST(FeaturesJob, AModelIsNoCheckpointToGoOnFrom) {
