@@ -48,6 +48,9 @@ class BatchRunner {
   Status Run(const SlotBatch& batch, int64_t step, const std::stop_token& stop);
   /// Adds what the last Run left in the frame to the metrics.
   Status Measure() { return metrics_ != nullptr ? metrics_->Add(context_) : Status::Ok(); }
+  /// Keeps it for MeasureKept, which adds all that was kept; the batch outlives that.
+  Status KeepToMeasure() { return metrics_ != nullptr ? metrics_->Keep(context_) : Status::Ok(); }
+  Status MeasureKept() { return metrics_ != nullptr ? metrics_->AddKept() : Status::Ok(); }
 
   const Frame& frame() const { return *frame_; }
   /// Of the last Run.

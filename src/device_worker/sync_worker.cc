@@ -77,20 +77,26 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
     report_.input_failed = false;
     if (all.micro_batches == 0 && !all.lacks_batches) return Status::Ok();
     if (!all.lacks_batches) {
-      report_.was_cut = true;
+      const int64_t batches = report_.batches;
       const int64_t step = parts_.progress->steps_done.load(std::memory_order_relaxed);
       const int64_t start = SteadyNanoseconds();
-      // What one rank throws, too, is to reach the others, which wait for it in Finish.
+      // What one rank throws, too, is to reach the others, which wait for it in Exchange.
       Status ran = Caught("training", [&] { return RunBatches(step, stop); });
       const int64_t ended = SteadyNanoseconds();
+      if (Status exchanged = ranks_.step->Exchange(ran); !exchanged.ok()) {
+        report_.batches = batches;  // no rank has updated: all is as behind the step before
+        return exchanged;
+      }
+      report_.was_cut = true;
+      const Status measured = Caught("training", [&] { return runner_.MeasureKept(); });
       RunContext first = runner_.context();
       first.step = step;
-      MR_TRY(ranks_.step->Finish(ran, all.micro_batches, first));
-      report_.was_cut = !ranks_.step->updated().ok();
+      MR_TRY(ranks_.step->Finish(measured, all.micro_batches, first));
       report_.run_nanoseconds += ended - start;
       report_.exchange_nanoseconds += SteadyNanoseconds() - ended;
       Trace("exchange", ended);
       Account(all);
+      report_.was_cut = !ranks_.step->updated().ok();
     }
     if (all.wants_pause || all.lacks_batches) parts_.gate->Ask();
     parts_.gate->Leave(parts_.index);
@@ -141,7 +147,7 @@ Status SyncWorker::RunBatch(const Stream& stream, int number, int64_t step, cons
   const int64_t start = SteadyNanoseconds();
   MR_TRY(runner_.Run(*stream.batch, step + number, stop));
   const int64_t run_nanoseconds = SteadyNanoseconds() - start;
-  MR_TRY(runner_.Measure());
+  MR_TRY(runner_.KeepToMeasure());
   ++report_.batches;
   const int64_t batches = report_.earlier_batches + report_.batches;
   const TrainedBatch trained{*stream.batch,           runner_.frame(), runner_.context(), batches,

@@ -167,7 +167,7 @@ Result<StepInput> RankStep::Begin(const Status& read, const StepInput& mine) {
   return StepInput{sums[1] > 0, sums[2] > 0, sums[3], sums[4]};
 }
 
-Status RankStep::Finish(const Status& ran, int64_t micro_batches, const RunContext& first) {
+Status RankStep::Exchange(const Status& ran) {
   std::vector<WireWriter> out;
   for (std::string& message : out_) {
     message.clear();
@@ -178,14 +178,16 @@ Status RankStep::Finish(const Status& ran, int64_t micro_batches, const RunConte
     for (Gradient& gradient : gradients_) PutPieces(&gradient, &out);
   }
   MR_TRY(ranks_->communicator().AllToAll(out_, &in_));
-  std::vector<WireReader> in(in_.begin(), in_.end());
-  bool all_ran = true;
-  for (WireReader& from : in) all_ran = from.Get<bool>() && all_ran;
-  if (!all_ran) {
-    Clear();
-    return ranks_->Agree(ran);
-  }
+  const bool all_ran =
+      std::all_of(in_.begin(), in_.end(), [](const auto& from) { return WireReader(from).Get<bool>(); });
+  if (all_ran) return Status::Ok();
+  Clear();
+  return ranks_->Agree(ran);
+}
 
+Status RankStep::Finish(const Status& ready, int64_t micro_batches, const RunContext& first) {
+  std::vector<WireReader> in(in_.begin(), in_.end());
+  for (WireReader& from : in) from.Get<bool>();  // that it ran
   part_.clear();
   for (Gradient& gradient : gradients_) {
     MR_TRY(AddPieces(&gradient, &in));
@@ -200,7 +202,8 @@ Status RankStep::Finish(const Status& ran, int64_t micro_batches, const RunConte
   Clear();
   RunContext context = first;
   context.rows = 1;  // what counts examples has gradients of the sum over them already
-  updated_ = Caught("an update", [&] { return update_->RunOps(context, program_->updates(0)); });
+  updated_ = ready;
+  if (ready.ok()) updated_ = Caught("an update", [&] { return update_->RunOps(context, program_->updates(0)); });
   return Status::Ok();
 }
 

@@ -45,7 +45,7 @@ class RankStep {
   int count() const { return count_; }
 
   // A step: Begin, then, where there is a micro-batch and none lacks, Add or AddNothing of each of this rank's, in
-  // their order, and Finish. Begin and Finish are collectives.
+  // their order, Exchange, and, where that is ok, Finish. Begin, Exchange and Finish are collectives.
 
   /// What all ranks have read. The failure of a rank's `read` is everyone's.
   Result<StepInput> Begin(const Status& read, const StepInput& mine);
@@ -53,11 +53,13 @@ class RankStep {
   Status Add(int micro_batch, int examples);
   /// For one that the input has no examples for.
   void AddNothing(int micro_batch);
-  /// Exchanges the gradients of `micro_batches`, and updates. The failure of a rank's `ran` is everyone's, and nothing
-  /// is updated then; one of an update itself is in updated(). `first` is the context of the step: for learning rates.
-  Status Finish(const Status& ran, int64_t micro_batches, const RunContext& first);
+  /// Exchanges gradients. The failure of a rank's `ran` is everyone's, and nothing is updated then.
+  Status Exchange(const Status& ran);
+  /// Adds up the gradients of `micro_batches`, and updates, unless `ready`, this rank's alone, is a failure; that, or
+  /// one of an update itself, is in updated(). `first` is the context of the step: for learning rates.
+  Status Finish(const Status& ready, int64_t micro_batches, const RunContext& first);
 
-  /// What this rank's updates of the last step came to. Others learn of a failure in the next Begin.
+  /// What this rank's Finish of the last step came to. Others learn of a failure in the next Begin.
   const Status& updated() const { return updated_; }
   const Frame& update() const { return *update_; }
 

@@ -100,6 +100,11 @@ class MetricAccumulator {
   /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
   /// two or more classes) a row.
   Status Add(const RunContext& context);
+  /// Keeps what Add would read, for AddKept: of batches that count only once others have run, too. context.batch
+  /// outlives that. Same errors as Add.
+  Status Keep(const RunContext& context);
+  /// Adds the batches that were kept, and forgets them.
+  Status AddKept();
   /// Adds what this worker added up to `totals`, but for rows that were moved away. Copies rows, if `totals` has
   /// samples.
   void AddTo(MetricTotals& totals) const;
@@ -119,6 +124,12 @@ class MetricAccumulator {
  private:
   MetricAccumulator(const MetricSet& set, LabelRangeMonitor* label_monitor)
       : set_(&set), label_monitor_(label_monitor), samples_(set.no_samples_) {}
+  /// A batch and what the frame had of it: as predictions_ and weights_.
+  struct KeptBatch {
+    RunContext context;
+    std::deque<Tensor> predictions;
+    std::deque<Tensor> weights;
+  };
   void AddSumsTo(MetricTotals& totals) const;
   void ReadLabels(const SlotBatch& batch, SlotId label);
   Status ReadPredictions(const SlotBatch& batch, size_t metric);
@@ -136,6 +147,8 @@ class MetricAccumulator {
   std::vector<const Tensor*> predictions_;
   std::vector<const Tensor*> weights_;  ///< by metric; null: every row counts once
   HostView host_view_;
+  std::deque<KeptBatch> kept_;  ///< the first kept_count_ of them; the others are there for their memory
+  size_t kept_count_ = 0;
   std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; then the counts of rows that are not finite
   std::vector<double> window_start_;
   mutable std::mutex samples_mutex_;

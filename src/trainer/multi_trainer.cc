@@ -516,7 +516,8 @@ void MultiTrainer::AbandonDumpThatHangs() {
 bool MultiTrainer::CanCheckpointAfter(const WorkerSlot& slot) const {
   if (slot.worker->report().input_failed) return true;
   const bool is_stop = slot.status.code() == StatusCode::kCancelled;
-  if (!slot.worker->report().was_cut) return is_stop;
+  // What fails in a step before any rank has updated leaves all as it was.
+  if (!slot.worker->report().was_cut) return is_stop || job_->trains_in_step();
   if (readers_ != nullptr) return false;  // they have read what was not trained
   // Their kernels may have run in it: what they keep is ahead of the batches that are whole.
   const bool keeps = std::any_of(slot.frames.begin(), slot.frames.end(),

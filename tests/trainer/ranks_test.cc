@@ -590,6 +590,37 @@ TEST_F(RanksTest, ABadLineOfOneRankEndsAllWithItsPlace) {
   EXPECT_THAT(ended.statuses[1].message(), HasSubstr("rank 0 ("));
 }
 
+TEST_F(RanksTest, AnOperatorThatFailsOnOneRankLeavesTheStepBeforeItToTheBytesOfAnUndisturbedRun) {
+  const std::string job = small_.DeepJob(std::string(kSync) + "epochs: 2");
+  const Ended whole = RunRanks(job, 3, Folder("whole"));
+  ASSERT_TRUE(whole.statuses[0].ok()) << whole.statuses[0].ToString();
+
+  // Within the third step, of a micro-batch that is not the first one of its rank.
+  const std::string file = small_.files()[5];
+  const std::string sound = ReadFile(file).value();
+  std::string bad = sound;
+  size_t line = 0;
+  for (int i = 0; i < 80; ++i) line = bad.find('\n', line) + 1;
+  bad.replace(line, 3, "1 7");
+  std::ofstream(file) << bad;
+  const Ended failed = RunRanks(job, 3, Folder("failed"));
+  for (const Status& status : failed.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kBadData);
+    EXPECT_THAT(status.message(), HasSubstr("part-5:81 is 7"));
+  }
+  EXPECT_THAT(failed.statuses[0].message(),
+              HasSubstr("what was trained before is kept: --resume=auto goes on from step 16;"));
+
+  std::ofstream(file) << sound;
+  const Ended rest =
+      RunRanks(job, 3, Folder("failed"), {.resume = "auto", .overrides = {"checkpoint.accept_changed_files=true"}});
+  ASSERT_TRUE(rest.statuses[0].ok()) << rest.statuses[0].ToString();
+  EXPECT_EQ(rest.summary.examples, 3000);
+  EXPECT_EQ(rest.summary.run_examples, 3000 - 16 * 32);
+  EXPECT_EQ(rest.summary.metrics, whole.summary.metrics);
+  EXPECT_EQ(Model("failed"), Model("whole"));
+}
+
 TEST_F(RanksTest, LinesThatAreSkippedAreCountedOverAllRanks) {
   for (const int part : {1, 6, 10}) std::ofstream(small_.files()[static_cast<size_t>(part)], std::ios::app) << "bad\n";
   const std::string job = small_.DeepJob(kSync);
