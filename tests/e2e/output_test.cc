@@ -13,6 +13,7 @@
 
 #include "app/validate_job.h"
 #include "core/delayed_stop.h"
+#include "e2e/killed_job.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "trainer/in_process.h"
@@ -136,8 +137,7 @@ TEST(PredictorTest, ARowThatBreaksAHistoryIsToldWithItsPlace) {
         loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "click" }
         optimizer { sgd { lr: 0.1 } } })")
                   .ok());
-  Process trainer("trainer", {"--trainer_desc=" + folder.path() + "/job", "--output_dir=" + folder.path() + "/out"});
-  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  TrainToTheEnd(folder.path() + "/job", folder.path() + "/out");
   EXPECT_TRUE(WriteFileAtomically(rows, "1 0 2 4 5 2 4 5\n1 1 1 4 2 6 7\n").ok());
   Process predictor("predictor", {"--model_dir=" + folder.path() + "/out/model", "--input=" + rows});
   EXPECT_EQ(predictor.Wait(), 3);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/file.h"
+#include "e2e/killed_job.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "paths.h"
@@ -76,8 +77,7 @@ class AtTerminal {
 TEST(Terminal, EachTypedLineIsAnswered) {
   const SmallJob small(60, 1);
   const std::string out = small.folder() + "/out";
-  Process trainer("trainer", {"--trainer_desc=" + small.DeepJob(""), "--output_dir=" + out});
-  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  TrainToTheEnd(small.DeepJob(""), out);
   const std::vector<std::string> scores = ScoresOf(out, small.files());
   const std::string lines = ReadFile(small.files()[0]).value();
 

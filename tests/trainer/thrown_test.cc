@@ -25,6 +25,7 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -260,6 +261,15 @@ class ThrownRun {
     return status;
   }
 
+  /// A run that ran out of memory for `what` says so, and `end` of what is kept: checkpoints of `steps`, and none of
+  /// what a failed batch left.
+  void ExpectNoMemory(const Status& status, const std::string& what, const std::string& end,
+                      const std::vector<int64_t>& steps) const {
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr(kNoMemory + what), HasSubstr(end)));
+    EXPECT_EQ(saved_.steps, steps);
+  }
+
   ThrowingHandler handler_;
   KeptSteps saved_;
 };
@@ -277,19 +287,13 @@ class ThrownTest : public ThrownRun, public testing::TestWithParam<const char*> 
 TEST_P(ThrownTest, AnObserverWithoutMemoryEndsTheRunBehindItsLastCheckpoint) {
   handler_.fuse.Set(20, RunOutOfMemory);
   const Status status = Train("checkpoint { every_steps: 8 }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
-  EXPECT_THAT(status.message(), HasSubstr("the checkpoint of step 16 is from before that"));
-  EXPECT_THAT(saved_.steps, ElementsAre(8, 16)) << "what a failed batch left was saved";
+  ExpectNoMemory(status, "training: smaller batches", "the checkpoint of step 16 is from before that", {8, 16});
 }
 
 TEST_P(ThrownTest, AMetricWithoutMemoryEndsTheRunBehindItsLastCheckpoint) {
   in_metric.Set(20, RunOutOfMemory);
   const Status status = Train("checkpoint { every_steps: 8 }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
-  EXPECT_THAT(status.message(), HasSubstr("the checkpoint of step 16 is from before that"));
-  EXPECT_THAT(saved_.steps, ElementsAre(8, 16));
+  ExpectNoMemory(status, "training: smaller batches", "the checkpoint of step 16 is from before that", {8, 16});
 }
 
 TEST_P(ThrownTest, AMetricWithoutMemoryEndsTheOtherWorkersToo) {
@@ -310,10 +314,7 @@ TEST_P(ThrownTest, AMistakeInAnObserverEndsTheOtherWorkersToo) {
 TEST_P(ThrownTest, ASourceWithoutMemoryLeavesACheckpointOfTheBatchesBeforeIt) {
   in_training.Set(21, RunOutOfMemory);
   const Status status = Train("dataset { class_name: \"ThrowingDataset\" }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training"));
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "20"));
-  EXPECT_THAT(saved_.steps, ElementsAre(20));
+  ExpectNoMemory(status, "training", std::string(kIsKept) + "20", {20});
 }
 
 TEST_P(ThrownTest, ASourceWithoutMemoryEndsTheOtherWorkersToo) {
@@ -327,17 +328,13 @@ TEST_P(ThrownTest, ASourceWithoutMemoryEndsTheOtherWorkersToo) {
 TEST_P(ThrownTest, AnEndOfAPassWithoutMemoryLeavesACheckpointOfItsBatches) {
   in_end.Set(1, RunOutOfMemory);
   const Status status = Train("dataset { class_name: \"ThrowingDataset\" }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "60"));
-  EXPECT_THAT(saved_.steps, ElementsAre(60));
+  ExpectNoMemory(status, "", std::string(kIsKept) + "60", {60});
 }
 
 TEST_P(ThrownTest, ABeginningOfAPassWithoutMemoryLeavesACheckpointOfThePassBefore) {
   in_begin.Set(2, RunOutOfMemory);
   const Status status = Train("epochs: 2 checkpoint { every_epochs: 0 } dataset { class_name: \"ThrowingDataset\" }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "60"));
-  EXPECT_THAT(saved_.steps, ElementsAre(60));
+  ExpectNoMemory(status, "", std::string(kIsKept) + "60", {60});
 }
 
 TEST_P(ThrownTest, AFeedWithoutMemoryLeavesACheckpointOfTheBatchesBeforeIt) {
@@ -368,10 +365,7 @@ TEST_P(ThrownTest, AnEvaluationWithoutMemoryLeavesACheckpointOfWhatWasTrained) {
   in_evaluation.Set(3, RunOutOfMemory);
   const Status status = Train("dataset { class_name: \"ThrowingDataset\" } eval { every_steps: 12 filelist: \"" +
                               small_.files()[0] + "\" }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "an evaluation"));
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "12"));
-  EXPECT_THAT(saved_.steps, ElementsAre(12));
+  ExpectNoMemory(status, "an evaluation", std::string(kIsKept) + "12", {12});
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -411,10 +405,7 @@ class ThrownInReaderProgram : public ThrownRun, public testing::TestWithParam<bo
 TEST_P(ThrownInReaderProgram, AnObserverWithoutMemoryEndsTheRunBehindItsLastCheckpoint) {
   handler_.fuse.Set(20, RunOutOfMemory);
   const Status status = Train("checkpoint { every_steps: 8 }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
-  EXPECT_THAT(status.message(), HasSubstr("the checkpoint of step 16 is from before that"));
-  EXPECT_THAT(saved_.steps, ElementsAre(8, 16)) << "what a failed batch left was saved";
+  ExpectNoMemory(status, "training: smaller batches", "the checkpoint of step 16 is from before that", {8, 16});
 }
 
 TEST_P(ThrownInReaderProgram, AMistakeInAnObserverIsNotBlamedOnTheLoop) {
@@ -428,18 +419,13 @@ TEST_P(ThrownInReaderProgram, AMistakeInAnObserverIsNotBlamedOnTheLoop) {
 TEST_P(ThrownInReaderProgram, AReaderWithoutMemoryLeavesACheckpointOfTheBatchesBeforeIt) {
   in_reader.Set(120, RunOutOfMemory);
   const Status status = Train("");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "reading ahead"));
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "16"));
-  EXPECT_THAT(saved_.steps, ElementsAre(16));
+  ExpectNoMemory(status, "reading ahead", std::string(kIsKept) + "16", {16});
 }
 
 TEST_P(ThrownInReaderProgram, ACheckpointWithoutMemoryIsNotBlamedOnTheLoop) {
   saved_.fuse.Set(2, RunOutOfMemory);
   const Status status = Train("checkpoint { every_steps: 8 }");
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
-  EXPECT_THAT(saved_.steps, ElementsAre(8));
+  ExpectNoMemory(status, "training: smaller batches", "", {8});
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, ThrownInReaderProgram, testing::Values(true, false),
