@@ -22,6 +22,7 @@
 
 #include "app/help_text.h"
 #include "core/edit_distance.h"
+#include "core/harmless_text.h"
 #include "core/shortened.h"
 #include "core/words.h"
 
@@ -189,7 +190,10 @@ class Parser {
     // A flag of the command line may replace one of a file, as it does one of the environment.
     if (argument.where.empty()) {
       std::string& earlier = given_.try_emplace(name, value).first->second;
-      if (earlier != value) Say("warning: --" + name + " is given twice, and the last one counts: " + value + "\n");
+      if (earlier != value) {
+        result_.warnings.push_back("warning: --" + name + " is given twice, and the last one counts: " +
+                                   Harmless(Shortened(value, 200)) + "\n");
+      }
       earlier = value;
     }
     if (!gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) return;
@@ -311,6 +315,7 @@ void HoldStandardStreams() {
 
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) {
   CommandLine line = ReadCommandLine(program, argc, argv);
+  for (const std::string& warning : line.warnings) Say(warning);
   if (!line.status.ok()) {
     PrintFailure(program.name, line.status);
     line.exit_code = ExitCode(line.status);

@@ -37,6 +37,7 @@ struct CommandLine {
   /// ParseCommandLine 2 after a mistake (already on stderr).
   std::optional<int> exit_code;
   Status status;                       ///< kInvalidConfig with all mistakes
+  std::vector<std::string> warnings;   ///< lines to say; ParseCommandLine has said them
   std::vector<std::string> arguments;  ///< what is no flag, after "--" too
   /// Values of the repeated flags, in the order of ProgramInfo::repeated.
   std::vector<std::vector<std::string>> repeated;

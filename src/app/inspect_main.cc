@@ -122,8 +122,12 @@ Status ShowRuns(const CommandLine& line) {
 /// Whether the folder of a model follows a command that takes it by a flag: what to write is then the failure.
 Status CheckNoFolder(const CommandLine& line) {
   std::error_code ignored;
-  if (line.arguments.size() != 2 || !FLAGS_model_dir.empty() || !FLAGS_trainer_desc.empty()) return Status::Ok();
+  if (line.arguments.size() != 2) return Status::Ok();
   const std::string& folder = line.arguments[1];
+  if (!FLAGS_model_dir.empty() || !FLAGS_trainer_desc.empty()) {
+    return InvalidConfig("inspect " + line.arguments[0] + " takes nothing beside --" +
+                         (FLAGS_model_dir.empty() ? "trainer_desc" : "model_dir") + ": leave out \"" + folder + "\"");
+  }
   if (!std::filesystem::is_directory(folder, ignored)) return Status::Ok();
   const std::string inner = ModelInOutput(folder);
   return InvalidConfig("the model's folder is given by a flag: inspect " + line.arguments[0] +

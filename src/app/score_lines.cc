@@ -490,7 +490,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   }
   if (stats.rows == 0)
     std::fprintf(stderr, "warning: no rows in %s\n", request.input == "-" ? "standard input" : Harmless(file).c_str());
-  for (const std::string& warning : ValueWarnings(stats)) std::fprintf(stderr, "%s\n", warning.c_str());
+  for (const auto& [column, warning] : ValueWarnings(stats)) std::fprintf(stderr, "%s\n", warning.c_str());
   MR_TRY(CloseOutput(std::move(out), request.output));
   for (const ScoreMetrics& measured : metrics) {
     if (const std::string text = measured.Text(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());

@@ -19,6 +19,7 @@
 #include "app/validate_job.h"
 #include "comm/mpi_plugin.h"
 #include "config/print_config.h"
+#include "core/words.h"
 #include "device_worker/device_worker.h"
 #include "dist/rank_group.h"
 #include "dist/rank_restarts.h"
@@ -239,6 +240,9 @@ Status ListOpsOfNoJob() {
 Status Run(const CommandLine& line, bool* is_told) {
   StopOnSignal signals(TimeBehindSigcont());
   const auto run = [&](RankGroup* ranks) -> Status {
+    if (ranks == nullptr || ranks->leads()) {
+      for (const std::string& warning : line.warnings) Say(warning);
+    }
     MR_TRY(Agreed(ranks, CheckCommandLine(line)));
     if (!FLAGS_sweep.empty() && ranks != nullptr) {
       return Agreed(ranks,

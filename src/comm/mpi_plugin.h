@@ -19,8 +19,8 @@ bool StartedByLauncher();
 /// that SIGCONT lets a suspended run go on.
 std::optional<std::chrono::seconds> TimeBehindSigcont();
 
-/// The rank that this process is. It begins MPI, which a process does once; waits for the other ranks to begin, for two
-/// minutes or what MILLRACE_MPI_WAIT_SECONDS says.
+/// The rank that this process is. It begins MPI, which a process does once; waits for the other ranks to begin, no
+/// longer than MILLRACE_MPI_WAIT_SECONDS says, or two minutes with mpirun --with-ft.
 ///
 /// MPI is in a shared object, libmillrace_mpi.so, so that who trains on one machine needs none. It is looked for beside
 /// the program, or Python's module, and in the lib folder beside that one's; it stays loaded until the process ends.

@@ -30,9 +30,11 @@ constexpr std::string_view kMissing = std::string_view(kZero).substr(0, 0);
 
 /// What people take for JSON.
 std::string HintOn(std::string_view line) {
-  if (line.find("NaN") != line.npos || line.find("Infinity") != line.npos)
-    return "; JSON has no NaN and no Infinity: write null";
-  return line.starts_with('[') ? "; each line is to be an object of its own, without [ ] around all of them" : "";
+  if (line.starts_with('[')) return "; each line is to be an object of its own, without [ ] around all of them";
+  for (const std::string_view value : {":NaN", ": NaN", ":Infinity", ": Infinity", ":-Infinity", ": -Infinity"}) {
+    if (line.find(value) != line.npos) return "; JSON has no NaN and no Infinity: write null";
+  }
+  return "";
 }
 
 class JsonLines final : public ColumnFeed, public NamedValuesFeed {

@@ -11,6 +11,7 @@ namespace millrace {
 /// (WordColumns).
 struct ValueNames {
   int64_t lines = 0;             ///< that were read; 0: nothing is known
+  bool is_partial = false;       ///< lines were left unread, which may have what others lack
   std::set<std::string> some;    ///< names that lines have, those of the first one
   std::set<std::string> absent;  ///< columns that no line has named
 
@@ -19,9 +20,12 @@ struct ValueNames {
   std::set<std::string> fractions;                  ///< columns that have other numbers, too
 
   void Add(const ValueNames& other) {
+    is_partial = is_partial || other.is_partial;
     if (other.lines == 0) return;
     if (lines == 0) {
+      const bool was_partial = is_partial;
       *this = other;
+      is_partial = was_partial;
       return;
     }
     lines += other.lines;

@@ -41,7 +41,7 @@ struct PassStats {
   std::map<std::string, int64_t> counters;
   /// Seconds summed over threads, by stage: "pipe", "parse", "wait_full", ...
   std::map<std::string, double> stage_seconds;
-  ValueNames names;  ///< of a pass that read all its lines
+  ValueNames names;
 };
 
 /// Adds what a part of a pass met to what others did.
@@ -54,8 +54,9 @@ std::vector<std::string> LeftOut(const PassStats& read);
 std::string LeftOutLine(const PassStats& read);
 
 /// A warning for each column that no line of a pass has named, with the nearest name that lines have, and for each
-/// whose words are whole numbers that lines write as floats, all or some of them.
-std::vector<std::string> ValueWarnings(const PassStats& read);
+/// whose words are whole numbers that lines write as floats, all or some of them; by column. None where lines were left
+/// unread.
+std::map<std::string, std::string> ValueWarnings(const PassStats& read);
 
 /// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no
 /// row came out of 2 files from ads/part-0 on with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that

@@ -63,12 +63,8 @@ Result<PassStats> IncrementalDataset::EndPass() {
   const bool counts = dynamic_cast<const BadLineCounts*>(current_.dataset.get()) != nullptr;
   ended_ = counts ? std::move(current_.dataset) : nullptr;  // rows in memory are given back
   current_ = {};
-  stats.files += load_.files;
-  stats.bytes += load_.bytes;
-  stats.lines += load_.lines;
-  stats.bad_lines += load_.bad_lines;
-  for (const auto& [kind, count] : load_.counters) stats.counters[kind] += count;
-  for (const auto& [stage, seconds] : load_.stage_seconds) stats.stage_seconds[stage] += seconds;
+  load_.rows = 0;  // those that were trained count
+  AddPassStats(std::exchange(load_, PassStats()), &stats);
   return stats;
 }
 

@@ -64,27 +64,28 @@ std::string LeftOutLine(const PassStats& read) {
   return line;
 }
 
-std::vector<std::string> ValueWarnings(const PassStats& read) {
+std::map<std::string, std::string> ValueWarnings(const PassStats& read) {
+  std::map<std::string, std::string> warnings;
+  if (read.names.is_partial) return warnings;
   const std::vector<std::string_view> known(read.names.some.begin(), read.names.some.end());
-  std::vector<std::string> warnings;
   for (const std::string& column : read.names.absent) {
-    warnings.push_back("warning: " +
-                       std::string(read.names.lines == 1
-                                       ? "the only line has no key \""
-                                       : "none of " + std::to_string(read.names.lines) + " lines has the key \"") +
-                       Harmless(column) +
-                       "\", so that the feature which takes it finds no value: correct its from, or its name where it "
-                       "has no from" +
-                       Harmless(DidYouMean(column, known)));
+    warnings[column] =
+        "warning: " +
+        std::string(read.names.lines == 1 ? "the only line has no key \""
+                                          : "none of " + std::to_string(read.names.lines) + " lines has the key \"") +
+        Harmless(column) +
+        "\", so that the feature which takes it finds no value: correct its from, or its name where it "
+        "has no from" +
+        Harmless(DidYouMean(column, known));
   }
   for (const auto& [column, text] : read.names.whole_floats) {
     if (read.names.fractions.contains(column)) continue;
     const std::string whole = text.substr(0, text.find('.'));
-    warnings.push_back("warning: column \"" + Harmless(column) + "\" holds whole numbers as floats" +
+    warnings[column] = "warning: column \"" + Harmless(column) + "\" holds whole numbers as floats" +
                        (read.names.whole.contains(column)
                             ? " in some lines: its words are \"" + text + "\" there, and \"" + whole + "\" in others"
                             : ": its words are \"" + text + "\", not \"" + whole + "\"") +
-                       ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them");
+                       ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them";
   }
   return warnings;
 }

@@ -320,8 +320,7 @@ PassStats QueuePass::Finish() {
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const std::unique_ptr<Reader>& reader : readers_) {
     stats.rows += reader->rows;
-    // What was not read may have other names.
-    if (is_whole_ && trained_.empty()) AddValueNames(*reader->feed, &stats);
+    AddValueNames(*reader->feed, &stats);
     if (reader->held > 0) stats.counters["of_other_sets"] += reader->held;
     if (reader->left_out > 0) stats.counters["downsampled"] += reader->left_out;
     stats.stage_seconds["parse"] += reader->parse_seconds;
@@ -329,6 +328,7 @@ PassStats QueuePass::Finish() {
     if (reader->skipped_lines > 0) stats.counters["trained_before"] += reader->skipped_lines;
     reader->feed->counters().AddTo(stats.counters);
   }
+  stats.names.is_partial = !is_whole_ || !trained_.empty();
   if (rows_dropped_ > 0) stats.counters["drop_last"] = rows_dropped_;
   for (const Source& source : sources_) stats.stage_seconds["wait_empty"] += source.wait_seconds();
   return stats;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "config/feed_names.h"
 #include "core/contained_file.h"
@@ -158,26 +159,22 @@ std::string WatchedRows(const TrainerDesc& desc) {
   return rows.SerializeAsString();
 }
 
-/// The sets of `now` that are a part of the training files, from the first one on whose rows are not those of `before`.
-std::vector<std::string> OtherParts(const TrainerDesc& before, const TrainerDesc& now) {
-  const auto parts_of = [](const TrainerDesc& desc) {
-    std::vector<EvalDesc::Set> parts;
-    for (const EvalDesc::Set& set : desc.eval().set()) {
-      if (IsSplit(set)) parts.push_back(set);
-    }
-    return parts;
-  };
-  const auto rows_of = [](EvalDesc::Set set) {
-    set.clear_name();
-    return set.SerializeAsString();
-  };
-  const std::vector<EvalDesc::Set> old_parts = parts_of(before);
-  const std::vector<EvalDesc::Set> parts = parts_of(now);
+/// The sets of `now` that may have rows of the training files which `before` trained.
+std::vector<std::string> SetsOfTrainedRows(const TrainerDesc& before, const TrainerDesc& now) {
+  // Shares lie side by side, from the same row on.
+  double held = 1e-9;
+  std::set<std::string> moments;
+  for (const EvalDesc::Set& set : before.eval().set()) {
+    held += set.share();
+    if (set.has_since()) moments.insert(set.since().SerializeAsString());
+  }
+  double end = 0;
   std::vector<std::string> names;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    // Shares lie side by side.
-    const bool is_other = i >= old_parts.size() || rows_of(parts[i]) != rows_of(old_parts[i]);
-    if (is_other || !names.empty()) names.push_back(parts[i].name());
+  for (const EvalDesc::Set& set : now.eval().set()) {
+    end += set.share();
+    const bool is_behind = set.has_share() && end > held;
+    if (is_behind || (set.has_since() && !moments.contains(set.since().SerializeAsString())))
+      names.push_back(set.name());
   }
   return names;
 }
@@ -502,7 +499,7 @@ void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* 
   }
   const std::optional<TrainerDesc> before = JobOf(manifest);
   if (before.has_value()) {
-    for (const std::string& set : OtherParts(*before, job_->desc())) {
+    for (const std::string& set : SetsOfTrainedRows(*before, job_->desc())) {
       notes_.push_back(
           "warning: eval.set \"" + set +
           "\" has other rows of the training files than before: the run may have trained some of them, and "

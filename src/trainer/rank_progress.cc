@@ -52,6 +52,7 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
   PutMap(data.counters, out);
   PutMap(data.stage_seconds, out);
   out->Put(data.names.lines);
+  out->Put(data.names.is_partial);
   PutSet(data.names.some, out);
   PutSet(data.names.absent, out);
   for (const std::set<std::string>& columns : {data.names.whole, data.names.fractions}) PutSet(columns, out);
@@ -72,6 +73,7 @@ void GetPassStats(WireReader* in, PassStats* data) {
   GetMap(in, &data->counters);
   GetMap(in, &data->stage_seconds);
   data->names.lines = in->Get<int64_t>();
+  data->names.is_partial = in->Get<bool>();
   GetSet(in, &data->names.some);
   GetSet(in, &data->names.absent);
   GetSet(in, &data->names.whole);

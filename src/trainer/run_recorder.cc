@@ -14,6 +14,7 @@
 #include "core/float_text.h"
 #include "core/json_writer.h"
 #include "core/replace_folder.h"
+#include "core/words.h"
 #include "trainer/batch_observers.h"
 
 namespace millrace {
@@ -267,10 +268,11 @@ void RunRecorder::ShowLeftOut(const std::string& what, const PassStats& read) {
 }
 
 void RunRecorder::ShowValueWarnings(const PassStats& read) {
-  for (const std::string& warning : ValueWarnings(read)) {
-    if (!said_.insert(warning).second) continue;
+  for (const auto& [column, warning] : ValueWarnings(read)) {
+    // Once a column: the next pass has other numbers of lines. As what readers say, also where the run shows nothing.
+    if (!said_.insert(column).second) continue;
     progress_.Clear();
-    std::fprintf(output_.terminal, "%s\n", warning.c_str());
+    Say(warning + "\n");
   }
 }
 

@@ -73,6 +73,8 @@ TEST_F(CommandLineTest, AFlagThatIsGivenTwiceIsTold) {
   EXPECT_TRUE(Parse({"--thread_num=2", "--progress", "--thread_num=3", "--progress=true"}).status.ok());
   EXPECT_EQ(FLAGS_thread_num, 3);
   EXPECT_EQ(err_, "warning: --thread_num is given twice, and the last one counts: 3\n");
+  EXPECT_TRUE(Parse({"--trainer_desc=a", "--trainer_desc=\033[31mb\nc"}).status.ok());
+  EXPECT_EQ(err_, "warning: --trainer_desc is given twice, and the last one counts: \\x1b[31mb\\x0ac\n");
 }
 
 TEST_F(CommandLineTest, KeepsEveryUseOfARepeatedFlag) {

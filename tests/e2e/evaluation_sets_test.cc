@@ -269,6 +269,7 @@ TEST(EvaluationSets, ARunThatGoesOnKeepsItsBestModelAsLongAsTheWatchedSetIsTheSa
               AllOf(Not(HasSubstr(note)), Not(HasSubstr("\"held\"" + has_trained)),
                     HasSubstr("warning: eval.set \"another\"" + has_trained)))
       << "its share lies behind";
+  EXPECT_THAT(go_on({"eval.set[held].share=0.1"}), Not(HasSubstr(has_trained)));
   EXPECT_THAT(go_on({"eval.set[held].share=0.3"}), AllOf(HasSubstr(note), HasSubstr("\"held\"" + has_trained)));
   EXPECT_THAT(go_on({"filelist=\"" + small.files()[0] + "\""}), HasSubstr(note));
 }

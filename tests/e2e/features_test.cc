@@ -375,6 +375,21 @@ TEST(FeaturesJob, AKeyThatNoLineHasIsToldOnce) {
     EXPECT_THAT(trainer.errors(), HasSubstr(told));
     EXPECT_EQ(CountOf(trainer.errors(), "agee"), 1) << "in both epochs and evaluations";
   }
+  // Also of days, whose numbers of lines differ.
+  ASSERT_TRUE(
+      WriteFileAtomically(folder.path() + "/part-2.jsonl", "{\"click\": 1, \"age\": 2, \"country\": \"x\"}\n").ok());
+  const std::string day = "filelist: \"" + folder.path() + "/part-";
+  for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
+    Process trainer(
+        "trainer",
+        {job, "--output_dir=" + folder.path() + "/days" + dataset, "--set=filelist=[]", "--set=epochs=1",
+         "--set=data_desc.feature[age].from=agee", "--set=dataset.class_name=" + dataset,
+         "--set=incremental={ pass { name: \"1\" " + day + "0.jsonl\" } pass { name: \"2\" " + day + "2.jsonl\" } }"});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), HasSubstr("none of 40 lines has the key \"agee\""));
+    EXPECT_EQ(CountOf(trainer.errors(), "agee"), 1) << dataset;
+  }
+  std::filesystem::remove(folder.path() + "/part-2.jsonl");
   Process right("trainer", {job});
   EXPECT_EQ(right.Wait(), 0) << right.errors();
   EXPECT_THAT(right.errors(), testing::Not(HasSubstr("warning")));

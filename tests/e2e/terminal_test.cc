@@ -125,7 +125,7 @@ TEST(Terminal, AWarningDoesNotBeginBehindTheProgress) {
         optimizer { sgd { lr: 0.1 } } })")
                   .ok());
   AtTerminal trainer("trainer", {"--trainer_desc=" + folder.path() + "/job"});
-  (void)trainer.Wait();
+  EXPECT_EQ(trainer.Wait(), 3) << trainer.screen();
   EXPECT_THAT(trainer.screen(), HasSubstr("\r\033[Kwarning: " + rows + ":2 (a line of pipe_command"));
 }
 

@@ -128,7 +128,8 @@ class JobTest(unittest.TestCase):
             job("infer=true").run(resume="auto", model="newest")
 
     def test_early_stopping_without_a_folder_says_that_the_last_model_is_left(self):
-        watch = 'eval={ filelist: "%s" early_stopping { metric: "loss" patience: 2 } }' % self.path("part-0")
+        support.write(self.path("held"), support.read(self.path("part-0")))
+        watch = 'eval={ filelist: "%s" early_stopping { metric: "loss" patience: 2 } }' % self.path("held")
         with self.assertWarnsRegex(millrace.MillraceWarning, "the best model is kept in the output folder alone, and there is none"):
             millrace.Job.from_text(self.text, overrides=[watch])
         with self.assertNoLogs("millrace"), warnings.catch_warnings():

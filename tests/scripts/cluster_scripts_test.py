@@ -111,6 +111,8 @@ class RunElastic(unittest.TestCase):
         code, said, calls = self.run_plan(trains(64) + words + "exit 0", "exit 0")
         self.assertEqual((code, len(calls)), (0, 2))
         self.assertEqual(said, ["restart 1: mpirun lost a host; 3 of 3 hosts answer, 64 examples are trained"])
+        code, said, _ = self.run_plan(words + "exit 0", words + "exit 0", words + "exit 0", flags=("--max_restarts", "1"))
+        self.assertEqual(code, 3, said)
 
     def test_a_host_that_is_gone_is_left_out_and_comes_back(self):
         code, said, calls = self.run_plan(trains(64) + "echo a >up; echo c >>up; exit 9",

@@ -59,15 +59,19 @@ std::atomic<bool> was_begun{false};
 constexpr int kExitUnavailable = 3;
 constexpr char kWaitSeconds[] = "MILLRACE_MPI_WAIT_SECONDS";
 
-/// How long ranks wait for each other while MPI begins and ends. Started by mpirun --with-ft, Open MPI 5.0.11 lets them
-/// wait for ever for one that is killed then.
-Result<std::chrono::seconds> LongestWait() {
-  const char* const given = std::getenv(kWaitSeconds);  // NOLINT(concurrency-mt-unsafe)
+/// How long ranks wait for each other while MPI begins and ends, if not for ever. Other launchers end all when one is
+/// killed; with mpirun --with-ft Open MPI 5.0.11 tells those that wait nothing.
+Result<std::optional<std::chrono::seconds>> LongestWait() {
+  const char* const given = std::getenv(kWaitSeconds);                        // NOLINT(concurrency-mt-unsafe)
+  const char* const goes_on_without = std::getenv("OMPI_MCA_mpi_ft_enable");  // NOLINT(concurrency-mt-unsafe)
+  if (given == nullptr && (goes_on_without == nullptr || std::string_view(goes_on_without) != "1")) {
+    return std::optional<std::chrono::seconds>();
+  }
   uint64_t seconds = 120;
   if (given != nullptr && (ParseInteger(given, &seconds) != IntegerText::kOk || seconds == 0 || seconds > 86'400)) {
     return InvalidConfig(std::string(kWaitSeconds) + " is \"" + given + "\"; it is a number of seconds, 1 to 86400");
   }
-  return std::chrono::seconds(seconds);
+  return std::optional(std::chrono::seconds(seconds));
 }
 
 }  // namespace
@@ -82,15 +86,16 @@ Result<std::unique_ptr<Communicator>> MpiCommunicator::Create() {
   }));
   {
     std::unique_lock lock(communicator->mutex_);
-    if (!communicator->begun_or_ended_.wait_for(lock, communicator->longest_wait_,
-                                                [&] { return communicator->begun_.has_value(); })) {
-      const std::chrono::seconds longest = communicator->longest_wait_;
+    const auto has_begun = [&] { return communicator->begun_.has_value(); };
+    if (const auto longest = communicator->longest_wait_; !longest.has_value()) {
+      communicator->begun_or_ended_.wait(lock, has_begun);
+    } else if (!communicator->begun_or_ended_.wait_for(lock, *longest, has_begun)) {
       lock.unlock();
       // Nothing but the end of the process ends MPI_Init_thread, in which its thread is.
       static_cast<void>(communicator.release());
       return Unavailable(
-          "MPI has not begun within " + std::to_string(longest.count()) +
-          " s: a rank was lost while ranks started, or hosts do not reach each other. Start the job again; " +
+          "MPI has not begun within " + std::to_string(longest->count()) +
+          " s: a rank was lost while ranks started, begins later, or is not reached. Start the job again; " +
           kWaitSeconds + " gives ranks more time");
     }
     MR_TRY(*communicator->begun_);
@@ -427,14 +432,20 @@ Status MpiCommunicator::End() {
   }
   // It would wait for those that were lost, with Open MPI 5.0.11 often for ever.
   if (world_ != MPI_COMM_WORLD) return Status::Ok();
-  const std::jthread limit([longest = longest_wait_](const std::stop_token& ended) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any().wait_for(lock, ended, longest, [] { return false; });
-    if (ended.stop_requested()) return;
-    LOG(ERROR) << "MPI has not ended within " << longest.count() << " s: a rank was lost while all took leave";
-    std::_Exit(kExitUnavailable);
-  });
+  std::jthread limit;
+  if (longest_wait_.has_value()) {
+    limit = std::jthread([longest = *longest_wait_](const std::stop_token& ended) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any().wait_for(lock, ended, longest, [] { return false; });
+      if (ended.stop_requested()) return;
+      LOG(ERROR) << "MPI has not ended within " << longest.count()
+                 << " s: a rank was lost behind the last line. What ranks write is written; start the job again with "
+                    "--resume=auto to see it to its end. "
+                 << kWaitSeconds << " gives ranks more time";
+      std::_Exit(kExitUnavailable);
+    });
+  }
   return MpiStatus("MPI_Finalize", MPI_Finalize());
 }
 

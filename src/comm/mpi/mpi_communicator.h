@@ -37,8 +37,8 @@ namespace millrace {
 /// goes, or for a collective that it had no part in.
 class MpiCommunicator : public Communicator {
  public:
-  /// Begins MPI, once a process. Waits for the other ranks to do so, for two minutes or what MILLRACE_MPI_WAIT_SECONDS
-  /// says; where they do not, kUnavailable, and the process should end.
+  /// Begins MPI, once a process. Waits for the other ranks to do so, no longer than MILLRACE_MPI_WAIT_SECONDS says, or
+  /// two minutes with mpirun --with-ft; where they do not, kUnavailable, and the process should end.
   static Result<std::unique_ptr<Communicator>> Create();
   ~MpiCommunicator() override;
 
@@ -91,7 +91,7 @@ class MpiCommunicator : public Communicator {
   void Fail(const Status& status);
   void EndCall(Status status);
 
-  std::chrono::seconds longest_wait_{0};  ///< for the other ranks, while MPI begins and ends
+  std::optional<std::chrono::seconds> longest_wait_;  ///< for the other ranks, while MPI begins and ends
   int rank_ = 0;
   int size_ = 1;
   std::atomic<int64_t> bytes_sent_{0};
