@@ -302,34 +302,35 @@ Status MetricAccumulator::Add(const RunContext& context) {
 Status MetricAccumulator::Keep(const RunContext& context) {
   if (kept_count_ == kept_.size()) {
     KeptBatch& added = kept_.emplace_back();
-    added.predictions.resize(predictions_.size());
-    added.weights.resize(predictions_.size());
+    added.copies.resize(2 * predictions_.size());
+    for (size_t m = 0; m < predictions_.size(); ++m) {
+      added.predictions.push_back(&added.copies[2 * m]);
+      added.weights.push_back(weights_[m] == nullptr ? nullptr : &added.copies[2 * m + 1]);
+    }
   }
   KeptBatch& kept = kept_[kept_count_];
   kept.context = context;
   for (size_t m = 0; m < predictions_.size(); ++m) {
     MR_TRY(ReadPredictions(*context.batch, m));
+    ReadLabels(*context.batch, set_->entries_[m].label);
     MR_TRY(ReadWeights(*context.batch, m));
-    MR_TRY(CopyToHost(*predictions_[m], &kept.predictions[m]));
-    if (weights_[m] != nullptr) MR_TRY(CopyToHost(*weights_[m], &kept.weights[m]));
+    MR_TRY(CopyToHost(*predictions_[m], &kept.copies[2 * m]));
+    if (weights_[m] != nullptr) MR_TRY(CopyToHost(*weights_[m], &kept.copies[2 * m + 1]));
   }
   ++kept_count_;
   return Status::Ok();
 }
 
 Status MetricAccumulator::AddKept() {
-  const std::vector<const Tensor*> predictions = predictions_;
-  const std::vector<const Tensor*> weights = weights_;
   Status added;
   for (size_t i = 0; i < kept_count_ && added.ok(); ++i) {
-    for (size_t m = 0; m < predictions.size(); ++m) {
-      predictions_[m] = &kept_[i].predictions[m];
-      if (weights[m] != nullptr) weights_[m] = &kept_[i].weights[m];
-    }
-    added = Add(kept_[i].context);
+    KeptBatch& kept = kept_[i];
+    predictions_.swap(kept.predictions);
+    weights_.swap(kept.weights);
+    added = Add(kept.context);
+    predictions_.swap(kept.predictions);
+    weights_.swap(kept.weights);
   }
-  predictions_ = predictions;
-  weights_ = weights;
   kept_count_ = 0;
   return added;
 }

@@ -124,11 +124,12 @@ class MetricAccumulator {
  private:
   MetricAccumulator(const MetricSet& set, LabelRangeMonitor* label_monitor)
       : set_(&set), label_monitor_(label_monitor), samples_(set.no_samples_) {}
-  /// A batch and what the frame had of it: as predictions_ and weights_.
+  /// A batch and copies of what the frame had of it.
   struct KeptBatch {
     RunContext context;
-    std::deque<Tensor> predictions;
-    std::deque<Tensor> weights;
+    std::deque<Tensor> copies;
+    std::vector<const Tensor*> predictions;  ///< as predictions_, of the copies
+    std::vector<const Tensor*> weights;      ///< as weights_
   };
   void AddSumsTo(MetricTotals& totals) const;
   void ReadLabels(const SlotBatch& batch, SlotId label);

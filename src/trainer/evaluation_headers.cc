@@ -20,7 +20,7 @@ namespace {
 void ForgetStatistics(DataFeedDesc* desc) {
   for (FeatureDesc& feature : *desc->mutable_feature()) {
     feature.clear_standardize();
-    if (feature.has_bucketize()) {
+    if (feature.bucketize().has_quantiles()) {
       feature.mutable_bucketize()->clear_quantiles();
       feature.mutable_bucketize()->add_boundaries(0);
     }

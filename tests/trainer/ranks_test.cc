@@ -621,6 +621,21 @@ TEST_F(RanksTest, AnOperatorThatFailsOnOneRankLeavesTheStepBeforeItToTheBytesOfA
   EXPECT_EQ(Model("failed"), Model("whole"));
 }
 
+// Metrics of a step count behind it, from copies.
+TEST_F(RanksTest, WeightedMetricsOfStepsAreThoseOfBatches) {
+  const std::vector<std::string> still = {"model.optimizer={ sgd { lr: 1e-30 } }",
+                                          "model.table[t].optimizer={ sgd { lr: 1e-30 } }",
+                                          "model.loss[0].sample_weight=label"};
+  std::map<std::string, double> metrics[2];
+  for (const bool in_step : {false, true}) {
+    const Ended ended = RunRanks(small_.DeepJob(in_step ? kSync : "thread_num: 1 "), in_step ? 2 : 1,
+                                 Folder(in_step ? "steps" : "batches"), {.overrides = still});
+    ASSERT_TRUE(ended.statuses[0].ok()) << ended.statuses[0].ToString();
+    for (const auto& [name, value] : ended.summary.metrics) metrics[in_step ? 1 : 0][name] = value;
+  }
+  for (const char* const name : {"logloss", "calibration"}) EXPECT_NEAR(metrics[0].at(name), metrics[1].at(name), 1e-6);
+}
+
 TEST_F(RanksTest, LinesThatAreSkippedAreCountedOverAllRanks) {
   for (const int part : {1, 6, 10}) std::ofstream(small_.files()[static_cast<size_t>(part)], std::ios::app) << "bad\n";
   const std::string job = small_.DeepJob(kSync);
