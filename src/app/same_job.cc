@@ -3,17 +3,40 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "config/print_config.h"
 #include "core/hash.h"
+#include "core/shortened.h"
 #include "core/wire.h"
 
 namespace millrace {
 namespace {
 
 constexpr int64_t kNoSize = -1;
+
+/// The first line that `text` has more of than `other`, for people; empty where there is none.
+std::string FirstLineOf(std::string_view text, std::string_view other) {
+  constexpr size_t kMost = 200;  // a vocabulary may be a line
+  std::multiset<std::string_view> others;
+  const auto take_line = [](std::string_view* rest) {
+    const std::string_view line = rest->substr(0, rest->find('\n'));
+    rest->remove_prefix(std::min(line.size() + 1, rest->size()));
+    return line;
+  };
+  while (!other.empty()) others.insert(take_line(&other));
+  while (!text.empty()) {
+    const std::string_view line = take_line(&text);
+    const auto same = others.find(line);
+    if (same == others.end())
+      return "\"" + Shortened(line.substr(std::min(line.find_first_not_of(' '), line.size())), kMost) + "\"";
+    others.erase(same);
+  }
+  return "";
+}
 
 /// What a rank sees, as it tells the one that leads.
 struct SeenSizes {
@@ -49,13 +72,13 @@ Status CheckSameText(RankGroup& ranks, const std::string& mine) {
   std::string of_leader = mine;
   MR_TRY(ranks.FromLeader(&of_leader));
   if (of_leader == mine) return ranks.Agree(Status::Ok());
-  const auto differs = std::mismatch(mine.begin(), mine.end(), of_leader.begin(), of_leader.end()).first;
-  const size_t place = std::min(static_cast<size_t>(differs - mine.begin()), mine.size());
-  const size_t before = place == 0 ? std::string::npos : mine.rfind('\n', place - 1);
-  const size_t at = before == std::string::npos ? 0 : before + 1;
-  return ranks.Agree(
-      InvalidConfig("this rank was given another job than rank 0; the first line that differs is here \"" +
-                    mine.substr(at, mine.find('\n', at) - at) + "\""));
+  const std::string here = FirstLineOf(mine, of_leader);
+  const std::string there = FirstLineOf(of_leader, mine);
+  return ranks.Agree(InvalidConfig(
+      here.empty() && there.empty()
+          ? "this rank sees the same input files as rank 0 in another order"
+          : "this rank was given another job than rank 0, or sees other input files: here " +
+                (here.empty() ? "nothing more" : here) + ", there " + (there.empty() ? "nothing more" : there)));
 }
 
 Status CheckSameSizes(RankGroup& ranks, const std::vector<std::string>& files) {

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// Whether all ranks say the same in `mine`, a text of lines: otherwise kInvalidConfig with the first line that differs
-/// from rank 0's. A collective of the ranks.
+/// Whether all ranks say the same in `mine`, a text of lines: otherwise kInvalidConfig with the first line that rank 0
+/// lacks, and the first that is rank 0's alone. A collective of the ranks.
 Status CheckSameText(RankGroup& ranks, const std::string& mine);
 
 /// Whether each of `files` has one size for all ranks that see it: otherwise kBadData with the first that has several,

@@ -155,6 +155,22 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
   if (!desc.infer()) check(eval_files, eval_place);
 }
 
+/// The rows of a file that several passes name are trained in each of them.
+void WarnOfSharedFiles(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
+  std::map<std::string_view, size_t> first_pass;
+  for (size_t i = 0; i < config.pass_files.size(); ++i) {
+    for (const std::string& file : config.pass_files[i]) {
+      const size_t first = first_pass.try_emplace(file, i).first->second;
+      if (first == i) continue;
+      diagnostics->Warning(positions.Find("incremental.pass[" + std::to_string(i) + "].filelist"),
+                           "\"" + file + "\" is a file of pass \"" +
+                               config.desc->incremental().pass(static_cast<int>(first)).name() +
+                               "\", too: its rows are trained in both");
+      break;
+    }
+  }
+}
+
 /// A step takes a batch of each stream, and streams take files in turn: those without one leave every step smaller.
 void WarnOfFewStreams(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
   const TrainerDesc& desc = *config.desc;
@@ -299,6 +315,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     WarnOfTrainedSets(*config.desc, files.names, config.eval_sets, positions, &diagnostics);
     config.files = std::move(files.names);
     WarnOfFewStreams(config, positions, &diagnostics);
+    WarnOfSharedFiles(config, positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
   if (known && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {

@@ -274,14 +274,23 @@ Status TrainingRun::DoEndPass(const std::stop_token& stop) {
   if (!job_->feeds_itself()) state_.printed_batches = 0;
   state_.bad_lines.clear();
   const bool last = state_.epoch == job_->passes();
-  // A day without rows may be one of many; a model that saw none is no result.
-  if (state_.examples == 0 && !job_->feeds_itself() && (last || !job_->is_incremental())) {
+  // A day without rows is one whose log has not come: were it done, the log would never be trained. The one that leads
+  // knows the rows of all.
+  const bool is_empty_day = job_->is_incremental() && session_->leads() && pass_.examples == 0 &&
+                            trained.trained.empty() && !stop.stop_requested();
+  if (is_empty_day || (state_.examples == 0 && !job_->feeds_itself())) {
     Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
                                session_->dataset().files());
     const DataFeedDesc& feed = job_->desc().data_desc();
-    if (!feed.drop_last()) return nothing;
-    return BadData(nothing.message() + "; drop_last leaves out a batch of fewer than " +
-                   std::to_string(feed.batch_size()) + " rows");
+    std::string why = nothing.message();
+    if (feed.drop_last()) {
+      why += "; drop_last leaves out a batch of fewer than " + std::to_string(feed.batch_size()) + " rows";
+    }
+    if (job_->is_incremental()) {
+      why = "pass \"" + job_->PassName(trained.epoch) + "\": " + why +
+            "; start again when its log is there, or take the pass out of the job";
+    }
+    return BadData(why);
   }
   const auto due = [&](int every) { return Crossed(every, trained.epoch, state_.epoch); };
   // One that every_steps asked for after the very last batch stands for it: the same again would use up patience.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +19,21 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
+/// What `check` comes to on each of three ranks.
+std::vector<Status> OnThreeRanks(const std::function<Status(int, RankGroup&)>& check) {
+  LocalCluster cluster(3);
+  std::vector<Status> statuses(3);
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < 3; ++r) {
+    threads.emplace_back([&, r] {
+      RankGroup group(cluster.rank(r));
+      statuses[static_cast<size_t>(r)] = check(r, group);
+    });
+  }
+  threads.clear();
+  return statuses;
+}
+
 /// Ranks of hosts that have copies of their own of some files.
 class CopiesOfRanks : public testing::Test {
  protected:
@@ -30,19 +46,11 @@ class CopiesOfRanks : public testing::Test {
   }
   /// What each of three ranks is told of its copies of `files` files.
   std::vector<Status> Check(int files) const {
-    LocalCluster cluster(3);
-    std::vector<Status> statuses(3);
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < 3; ++r) {
-      threads.emplace_back([&, r] {
-        RankGroup group(cluster.rank(r));
-        std::vector<std::string> copies;
-        for (int file = 0; file < files; ++file) copies.push_back(Copy(r, file));
-        statuses[static_cast<size_t>(r)] = CheckSameSizes(group, copies);
-      });
-    }
-    threads.clear();
-    return statuses;
+    return OnThreeRanks([&](int rank, RankGroup& group) {
+      std::vector<std::string> copies;
+      for (int file = 0; file < files; ++file) copies.push_back(Copy(rank, file));
+      return CheckSameSizes(group, copies);
+    });
   }
 
   const TempDir folder_ = TempDir::Create("copies").value();
@@ -78,6 +86,23 @@ TEST_F(CopiesOfRanks, WhatARankDoesNotSeeHasNoSizeToCompare) {
   const std::vector<Status> statuses = Check(3);
   EXPECT_THAT(statuses[0].message(),
               AllOf(HasSubstr(" has 50 bytes on rank 1 ("), HasSubstr(" and 51 bytes on rank 2 (")));
+}
+
+// A file that one rank alone lacked was told as another output folder, the line behind it.
+TEST(JobsOfRanks, AreToldByTheLinesThatOneHasAlone) {
+  const std::string job = "seed: 1\nfile: \"a\"\nfile: \"b\"\nfolder: \"o\"\n";
+  const auto told = [&](const std::string& other) {
+    const std::vector<Status> statuses =
+        OnThreeRanks([&](int rank, RankGroup& group) { return CheckSameText(group, rank == 1 ? other : job); });
+    EXPECT_EQ(statuses[2].code(), StatusCode::kInvalidConfig);
+    return statuses[0].message();
+  };
+  EXPECT_THAT(told("seed: 1\nfile: \"a\"\nfolder: \"o\"\n"),
+              HasSubstr("sees other input files: here nothing more, there \"file: \"b\"\""));
+  EXPECT_THAT(told("seed: 2\nfile: \"a\"\nfile: \"b\"\nfolder: \"o\"\n"),
+              HasSubstr("here \"seed: 2\", there \"seed: 1\""));
+  EXPECT_THAT(told("seed: 1\nfile: \"b\"\nfile: \"a\"\nfolder: \"o\"\n"), HasSubstr("in another order"));
+  EXPECT_LT(told("  word: \"" + std::string(100'000, 'x') + "\"\n" + job).size(), 500);
 }
 
 }  // namespace

@@ -46,6 +46,33 @@ TEST_P(IncrementalJob, TrainsDayByDayAsOneListAndRunsTheCommandOnEveryModel) {
   EXPECT_NE(FolderContent(Out("days") + "/models/d0"), FolderContent(Out("days") + "/models/d1"));
 }
 
+// It used to count as trained, so that its log was never read when it came.
+TEST_P(IncrementalJob, ADayWhoseLogHasNotComeEndsTheRunWhichGoesOnThere) {
+  Process calm("trainer", Flags(Job(3), Out("calm"), "never"));
+  ASSERT_EQ(calm.Wait(), 0) << calm.errors();
+  const std::string late = small_.files()[1];
+  const std::string log = ReadFile(late).value();
+  std::ofstream(late) << "";
+  const std::string job = Job(3, "save_command: \"echo $2 >> " + Out("log") + "\"");
+  Process early("trainer", Flags(job, Out("days"), "never"));
+  EXPECT_EQ(early.Wait(), 3);
+  EXPECT_THAT(early.errors(), HasSubstr("pass \"d1\": nothing to train on: no row came out of " + late));
+  EXPECT_THAT(early.errors(), HasSubstr("start again when its log is there, or take the pass out of the job"));
+  EXPECT_EQ(ReadFile(Out("log")).value(), "d0\n");
+  std::ofstream(late) << log;
+  Process again("trainer", Flags(job, Out("days"), "auto"));
+  ASSERT_EQ(again.Wait(), 0) << again.errors();
+  EXPECT_EQ(ReadFile(Out("log")).value(), "d0\nd1\nd2\n");
+  EXPECT_EQ(FolderContent(Out("days") + "/model"), FolderContent(Out("calm") + "/model"));
+}
+
+TEST_P(IncrementalJob, AFileOfTwoDaysIsTold) {
+  Process twice("trainer", {"--trainer_desc=" + Job(2), "--validate_only",
+                            "--set=incremental.pass[1].filelist=\"" + small_.files()[0] + "\""});
+  EXPECT_EQ(twice.Wait(), 0) << twice.errors();
+  EXPECT_THAT(twice.errors(), HasSubstr("is a file of pass \"d0\", too: its rows are trained in both"));
+}
+
 TEST_P(IncrementalJob, SaveIntervalLeavesOutModelsButTheLast) {
   Process trainer("trainer", Flags(Job(3, "save_interval: 2"), Out("days"), "never"));
   ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
