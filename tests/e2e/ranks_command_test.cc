@@ -350,7 +350,10 @@ TEST_F(RanksCommandTest, ARankThatNeverBeginsMpiKeepsTheOthersForAWhileAlone) {
   Process ranks("trainer", flags, {.ranks = 1});
   unsetenv("MILLRACE_MPI_WAIT_SECONDS");
   EXPECT_EQ(ranks.Wait(), 3) << ranks.errors();
-  EXPECT_THAT(ranks.errors(), HasSubstr("trainer: unavailable: MPI has not begun within 1 s: a rank was lost while ranks started, begins later"));
+  EXPECT_THAT(
+      ranks.errors(),
+      HasSubstr(
+          "trainer: unavailable: MPI has not begun within 1 s: a rank was lost while ranks started, begins later"));
 }
 
 TEST_F(RanksCommandTest, AMistakeIsToldOnce) {
