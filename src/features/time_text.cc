@@ -135,7 +135,7 @@ std::string_view ExpectedTime(DatePartStep::Format format) {
 }
 
 std::string ExpectedTimeFor(std::string_view found, DatePartStep::Format format) {
-  const std::string expected(ExpectedTime(format));
+  std::string expected(ExpectedTime(format));
   if (int64_t seconds = 0; ReadIso(found, &seconds)) return expected + " (format: ISO_8601 reads what was found)";
   // Moments from 1973 to 2286.
   const size_t digits = std::min(found.find_first_not_of("0123456789"), found.size());
