@@ -421,8 +421,8 @@ class RanksTest(unittest.TestCase):
             exe.train_from_dataset(main, queue(slots))
         """, fails=True)
         self.assertRegex(self.err, r"rank 0 \(.*\) is in train_from_dataset and rank 1 \(.*\) in barrier; let all ranks make the same calls")
-        for change, message in (("queue(slots, batch=16 + _ranks.rank())", 'differs is here "  batch_size: 17"'),
-                                ("queue(slots), print_period=_ranks.rank(), fetch_list=[loss]", 'differs is here "  print_period: 1"')):
+        for change, message in (("queue(slots, batch=16 + _ranks.rank())", 'here "batch_size: 17", there "batch_size: 16"'),
+                                ("queue(slots), print_period=_ranks.rank(), fetch_list=[loss]", 'here "print_period: 1"')):
             self.run_script("exe.train_from_dataset(main, %s)" % change, fails=True)
             self.assertIn(message, self.err)
         self.run_script("""
@@ -430,7 +430,7 @@ class RanksTest(unittest.TestCase):
             exe.run(startup)
             exe.train_from_dataset(main, queue(slots))
         """, fails=True)
-        self.assertIn('differs is here "seed: 8"', self.err)
+        self.assertIn('input files: here "seed: 8"', self.err)
 
     def test_programs_that_would_train_a_model_a_rank_are_refused(self):
         told = self.run_script("""
