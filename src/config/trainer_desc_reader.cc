@@ -162,7 +162,7 @@ void WarnOfSharedFiles(const LoadedConfig& config, const FieldPositions& positio
     for (const std::string& file : config.pass_files[i]) {
       const size_t first = first_pass.try_emplace(file, i).first->second;
       if (first == i) continue;
-      diagnostics->Warning(positions.Find("incremental.pass[" + std::to_string(i) + "].filelist"),
+      diagnostics->Warning(positions.Find(ElementPath("incremental.pass", i) + ".filelist"),
                            "\"" + file + "\" is a file of pass \"" +
                                config.desc->incremental().pass(static_cast<int>(first)).name() +
                                "\", too: its rows are trained in both");
@@ -296,7 +296,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
               IsSplit(set) ? files : expand(set.filelist(), path + ".filelist"));
     }
     for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
-      const std::string path = "incremental.pass[" + std::to_string(i) + "].filelist";
+      const std::string path = ElementPath("incremental.pass", i) + ".filelist";
       const ExpandedFiles of_pass = expand(config.desc->incremental().pass(i).filelist(), path);
       config.pass_files.push_back(of_pass.names);
       if (config.desc->infer()) continue;  // it reads filelist alone

@@ -22,15 +22,10 @@ struct ValueNames {
   void Add(const ValueNames& other) {
     is_partial = is_partial || other.is_partial;
     if (other.lines == 0) return;
-    if (lines == 0) {
-      const bool was_partial = is_partial;
-      *this = other;
-      is_partial = was_partial;
-      return;
-    }
+    if (lines == 0) absent = other.absent;
+    std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });
     lines += other.lines;
     some.insert(other.some.begin(), other.some.end());
-    std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });
     whole_floats.insert(other.whole_floats.begin(), other.whole_floats.end());
     whole.insert(other.whole.begin(), other.whole.end());
     fractions.insert(other.fractions.begin(), other.fractions.end());

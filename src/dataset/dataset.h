@@ -53,9 +53,8 @@ std::vector<std::string> LeftOut(const PassStats& read);
 /// The same as a line: "left out: ..., ..."; empty when nothing was.
 std::string LeftOutLine(const PassStats& read);
 
-/// A warning for each column that no line of a pass has named, with the nearest name that lines have, and for each
-/// whose words are whole numbers that lines write as floats, all or some of them; by column. None where lines were left
-/// unread.
+/// Warnings of a pass, by column. One is of a column that no line has named, with the nearest name that lines have. The
+/// other is of a column of words whose whole numbers lines write as floats. None where lines were left unread.
 std::map<std::string, std::string> ValueWarnings(const PassStats& read);
 
 /// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no

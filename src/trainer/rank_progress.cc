@@ -1,6 +1,7 @@
 #include "trainer/rank_progress.h"
 
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "dataset/stream_dataset.h"
@@ -13,7 +14,11 @@ void PutMap(const std::map<std::string, Value>& map, WireWriter* out) {
   out->Put(static_cast<uint64_t>(map.size()));
   for (const auto& [key, value] : map) {
     out->PutText(key);
-    out->Put(value);
+    if constexpr (std::is_same_v<Value, std::string>) {
+      out->PutText(value);
+    } else {
+      out->Put(value);
+    }
   }
 }
 
@@ -22,7 +27,11 @@ void GetMap(WireReader* in, std::map<std::string, Value>* map) {
   const auto count = in->Get<uint64_t>();
   for (uint64_t i = 0; i < count && in->ok(); ++i) {
     const std::string key(in->GetText());
-    (*map)[key] = in->Get<Value>();
+    if constexpr (std::is_same_v<Value, std::string>) {
+      (*map)[key] = in->GetText();
+    } else {
+      (*map)[key] = in->Get<Value>();
+    }
   }
 }
 
@@ -56,11 +65,7 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
   PutSet(data.names.some, out);
   PutSet(data.names.absent, out);
   for (const std::set<std::string>& columns : {data.names.whole, data.names.fractions}) PutSet(columns, out);
-  out->Put(static_cast<uint64_t>(data.names.whole_floats.size()));
-  for (const auto& [column, text] : data.names.whole_floats) {
-    out->PutText(column);
-    out->PutText(text);
-  }
+  PutMap(data.names.whole_floats, out);
 }
 
 void GetPassStats(WireReader* in, PassStats* data) {
@@ -78,11 +83,7 @@ void GetPassStats(WireReader* in, PassStats* data) {
   GetSet(in, &data->names.absent);
   GetSet(in, &data->names.whole);
   GetSet(in, &data->names.fractions);
-  const auto columns = in->Get<uint64_t>();
-  for (uint64_t i = 0; i < columns && in->ok(); ++i) {
-    const std::string column(in->GetText());
-    data->names.whole_floats[column] = in->GetText();
-  }
+  GetMap(in, &data->names.whole_floats);
 }
 
 std::string RankProgress::ToBytes() const {
