@@ -7,10 +7,9 @@
 #include <fstream>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "core/file.h"
 
 namespace millrace {
@@ -20,18 +19,11 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// What `check` comes to on each of three ranks.
-std::vector<Status> OnThreeRanks(const std::function<Status(int, RankGroup&)>& check) {
-  LocalCluster cluster(3);
-  std::vector<Status> statuses(3);
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 3; ++r) {
-    threads.emplace_back([&, r] {
-      RankGroup group(cluster.rank(r));
-      statuses[static_cast<size_t>(r)] = check(r, group);
-    });
-  }
-  threads.clear();
-  return statuses;
+std::vector<Status> OnThreeRanks(const std::function<Status(RankGroup&)>& check) {
+  return OnRanks(3, [&](Communicator& communicator) {
+    RankGroup group(communicator);
+    return check(group);
+  });
 }
 
 /// Ranks of hosts that have copies of their own of some files.
@@ -46,9 +38,9 @@ class CopiesOfRanks : public testing::Test {
   }
   /// What each of three ranks is told of its copies of `files` files.
   std::vector<Status> Check(int files) const {
-    return OnThreeRanks([&](int rank, RankGroup& group) {
+    return OnThreeRanks([&](RankGroup& group) {
       std::vector<std::string> copies;
-      for (int file = 0; file < files; ++file) copies.push_back(Copy(rank, file));
+      for (int file = 0; file < files; ++file) copies.push_back(Copy(group.rank(), file));
       return CheckSameSizes(group, copies);
     });
   }
@@ -93,7 +85,7 @@ TEST(JobsOfRanks, AreToldByTheLinesThatOneHasAlone) {
   const std::string job = "seed: 1\nfile: \"a\"\nfile: \"b\"\nfolder: \"o\"\n";
   const auto told = [&](const std::string& other) {
     const std::vector<Status> statuses =
-        OnThreeRanks([&](int rank, RankGroup& group) { return CheckSameText(group, rank == 1 ? other : job); });
+        OnThreeRanks([&](RankGroup& group) { return CheckSameText(group, group.rank() == 1 ? other : job); });
     EXPECT_EQ(statuses[2].code(), StatusCode::kInvalidConfig);
     return statuses[0].message();
   };

@@ -10,18 +10,13 @@
 
 #include "comm/communicator_cases.h"
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "sanitized.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// Runs `body` as each rank of a cluster of threads.
-void OnLocalRanks(LocalCluster& cluster, const std::function<void(Communicator&)>& body) {
-  std::vector<std::jthread> ranks;
-  for (int r = 0; r < cluster.size(); ++r) ranks.emplace_back([&, r] { body(cluster.rank(r)); });
-}
 
 class LocalClusterCase : public testing::TestWithParam<CommunicatorCase> {};
 
@@ -30,8 +25,7 @@ TEST_P(LocalClusterCase, Holds) {
   for (const int size : {1, 2, 3, 5}) {
     if (GetParam().is_big && size > 2) continue;
     SCOPED_TRACE(size);
-    LocalCluster cluster(size);
-    OnLocalRanks(cluster, GetParam().run);
+    OnRanks(size, GetParam().run);
   }
 }
 
@@ -39,9 +33,8 @@ INSTANTIATE_TEST_SUITE_P(All, LocalClusterCase, testing::ValuesIn(CommunicatorCa
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(LocalCluster, CollectivesWaitForAllRanks) {
-  LocalCluster cluster(4);
   std::atomic<int> begun{0};
-  OnLocalRanks(cluster, [&](Communicator& comm) {
+  OnRanks(4, [&](Communicator& comm) {
     for (int round = 1; round <= 100; ++round) {
       ++begun;
       EXPECT_TRUE(comm.Barrier().ok());
@@ -54,7 +47,7 @@ TEST(LocalCluster, CollectivesWaitForAllRanks) {
 TEST(LocalCluster, ALostRankEndsAllCalls) {
   LocalCluster cluster(4);
   std::atomic<int> waiting{0};
-  OnLocalRanks(cluster, [&](Communicator& comm) {
+  OnRanks(cluster, [&](Communicator& comm) {
     Status status;
     switch (comm.rank()) {
       case 0: {
@@ -85,15 +78,14 @@ TEST(LocalCluster, ALostRankEndsAllCalls) {
 
 TEST(LocalCluster, RanksThatAreLeftGoOn) {
   LocalCluster cluster(4);
-  std::vector<std::jthread> ranks;
-  for (int r = 0; r < cluster.size(); ++r) {
-    ranks.emplace_back([&, r] { RanksGoOnWithoutTheLast(cluster.rank(r), [&] { cluster.Lose(r); }); });
-  }
+  OnRanks(cluster, [&](Communicator& comm) {
+    RanksGoOnWithoutTheLast(comm, [&cluster, number = comm.rank()] { cluster.Lose(number); });
+  });
 }
 
 TEST(LocalCluster, TwoRanksAreLostWhileTheOthersShrink) {
   LocalCluster cluster(4);
-  OnLocalRanks(cluster, [&](Communicator& comm) {
+  OnRanks(cluster, [&](Communicator& comm) {
     const int number = comm.rank();
     if (number == 1) return cluster.Lose(1);
     EXPECT_EQ(comm.Barrier().code(), StatusCode::kUnavailable);
@@ -112,8 +104,7 @@ TEST(LocalCluster, TwoRanksAreLostWhileTheOthersShrink) {
 }
 
 TEST(LocalCluster, DifferentCollectivesAreAMistakeThatAllSee) {
-  LocalCluster cluster(2);
-  OnLocalRanks(cluster, [&](Communicator& comm) {
+  OnRanks(2, [](Communicator& comm) {
     std::string bytes;
     const Status status = comm.rank() == 0 ? comm.Barrier() : comm.Broadcast(1, &bytes);
     EXPECT_EQ(status.code(), StatusCode::kInternal);

@@ -12,9 +12,8 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <thread>
 
-#include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "core/file.h"
 #include "core/hash.h"
@@ -154,11 +153,7 @@ class RowExchangeTest : public ::testing::Test {
     return all;
   }
   Read ReadOnThreads(int ranks, const ExchangeReading& reading) const {
-    return ReadOn(ranks, reading, [&](const auto& body) {
-      LocalCluster cluster(ranks);
-      std::vector<std::jthread> threads;
-      for (int r = 0; r < ranks; ++r) threads.emplace_back([&, r] { body(cluster.rank(r)); });
-    });
+    return ReadOn(ranks, reading, [&](const auto& body) { OnRanks(ranks, body); });
   }
   Read ReadSimulated(int ranks, uint64_t seed, const ExchangeReading& reading) const {
     return ReadOn(ranks, reading, [&](const auto& body) {
@@ -314,69 +309,51 @@ TEST_F(RowExchangeTest, AnotherNumberOfRanksGoesOnWithinAPass) {
 TEST_F(RowExchangeTest, ASecondLoadIsShuffledAgain) {
   AddFiles();
   const Read alone = ReadOnThreads(1, {});
-  LocalCluster cluster(2);
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 2; ++r) {
-    threads.emplace_back([&, r] {
-      RankGroup ranks(cluster.rank(r));
-      const auto dataset = Make(ranks, {}).value();
-      auto& memory = dynamic_cast<InMemoryControl&>(*dataset);
-      for (int load = 0; load < 2; ++load) {
-        // Also in the background, where no rank meets another.
-        ASSERT_TRUE(memory.PreloadIntoMemory({}).ok());
-        ASSERT_TRUE(memory.WaitPreloadDone().ok());
-        ASSERT_EQ(memory.LoadIntoMemory({}).status().code(), StatusCode::kAlreadyExists);
-        ASSERT_TRUE(dataset->BeginPass({.seed = kJobSeed}).ok());
-        const int stream = ranks.ShareOf(kStreams).first;
-        ASSERT_EQ(TextOf(*dataset->source(0).Next({}).value()), alone.batches.at(stream)[0]);
-        const PassStats stats = dataset->EndPass().value();
-        ASSERT_EQ(stats.stage_seconds.count("shuffle"), 1U);
-        memory.ReleaseMemory();
-        ASSERT_FALSE(memory.IsLoaded());
-        ASSERT_EQ(memory.MemoryDataSize(), 0);
-      }
-    });
-  }
+  OnRanks(2, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    const auto dataset = Make(ranks, {}).value();
+    auto& memory = dynamic_cast<InMemoryControl&>(*dataset);
+    for (int load = 0; load < 2; ++load) {
+      // Also in the background, where no rank meets another.
+      ASSERT_TRUE(memory.PreloadIntoMemory({}).ok());
+      ASSERT_TRUE(memory.WaitPreloadDone().ok());
+      ASSERT_EQ(memory.LoadIntoMemory({}).status().code(), StatusCode::kAlreadyExists);
+      ASSERT_TRUE(dataset->BeginPass({.seed = kJobSeed}).ok());
+      const int stream = ranks.ShareOf(kStreams).first;
+      ASSERT_EQ(TextOf(*dataset->source(0).Next({}).value()), alone.batches.at(stream)[0]);
+      const PassStats stats = dataset->EndPass().value();
+      ASSERT_EQ(stats.stage_seconds.count("shuffle"), 1U);
+      memory.ReleaseMemory();
+      ASSERT_FALSE(memory.IsLoaded());
+      ASSERT_EQ(memory.MemoryDataSize(), 0);
+    }
+  });
 }
 
 TEST_F(RowExchangeTest, AStopRequestOfARankEndsTheShuffleOfAll) {
   AddFiles();
-  LocalCluster cluster(3);
-  std::vector<Status> ended(3);
-  {
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < 3; ++r) {
-      threads.emplace_back([&, r] {
-        RankGroup ranks(cluster.rank(r));
-        const auto dataset = Make(ranks, {.most_rows = 1}).value();
-        std::stop_source stop;
-        ASSERT_TRUE(dynamic_cast<InMemoryControl&>(*dataset).LoadIntoMemory(stop.get_token()).ok());
-        if (r == 1) stop.request_stop();
-        ended[static_cast<size_t>(r)] = dataset->BeginPass({});
-      });
-    }
-  }
+  const std::vector<Status> ended = OnRanks(3, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    const auto dataset = Make(ranks, {.most_rows = 1}).value();
+    std::stop_source stop;
+    EXPECT_TRUE(dynamic_cast<InMemoryControl&>(*dataset).LoadIntoMemory(stop.get_token()).ok());
+    if (ranks.rank() == 1) stop.request_stop();
+    return dataset->BeginPass({});
+  });
   for (const Status& status : ended) EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
   EXPECT_THAT(ended[0].message(), HasSubstr("rank 1 ("));
 }
 
 TEST_F(RowExchangeTest, ARankThatHasNotLoadedEndsTheShuffleOfAll) {
   AddFiles();
-  LocalCluster cluster(2);
-  std::vector<Status> ended(2);
-  {
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < 2; ++r) {
-      threads.emplace_back([&, r] {
-        RankGroup ranks(cluster.rank(r));
-        const auto dataset = Make(ranks, {}).value();
-        if (r == 0) {
-          ASSERT_TRUE(dynamic_cast<InMemoryControl&>(*dataset).LoadIntoMemory({}).ok());
-        }
-        ended[static_cast<size_t>(r)] = dataset->BeginPass({});
-      });
+  const std::vector<Status> ended = OnRanks(2, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    const auto dataset = Make(ranks, {}).value();
+    if (ranks.rank() == 0) {
+      EXPECT_TRUE(dynamic_cast<InMemoryControl&>(*dataset).LoadIntoMemory({}).ok());
     }
-  }
+    return dataset->BeginPass({});
+  });
   for (const Status& status : ended) EXPECT_EQ(status.code(), StatusCode::kInvalidConfig) << status.ToString();
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "core/file.h"
 #include "core/hash.h"
@@ -137,12 +138,9 @@ class SharedFilesTest : public ::testing::Test {
 
   OfRanks ReadOnThreads(int ranks, const SharedReading& reading) const {
     OfRanks read(static_cast<size_t>(ranks));
-    LocalCluster cluster(ranks);
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] { ReadAsRank(cluster.rank(r), reading, &read[static_cast<size_t>(r)]); });
-    }
-    threads.clear();
+    OnRanks(ranks, [&](Communicator& communicator) {
+      ReadAsRank(communicator, reading, &read[static_cast<size_t>(communicator.rank())]);
+    });
     return read;
   }
 

@@ -6,10 +6,10 @@
 
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "dist/rank_file_queue.h"
 #include "dist/rank_group.h"
@@ -61,17 +61,10 @@ void ExpectWholeThings(const std::vector<std::vector<size_t>>& read) {
 
 TEST(CommonEndTest, OneThatGivesUpEndsAllAndNotWhatComesBehind) {
   for (const int ranks : {1, 2, 4}) {
-    LocalCluster cluster(ranks);
     std::vector<std::vector<size_t>> read(static_cast<size_t>(ranks));
-    std::vector<Status> ended(static_cast<size_t>(ranks));
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] {
-        const auto at = static_cast<size_t>(r);
-        ended[at] = ReadAll(cluster.rank(r), &read[at]);
-      });
-    }
-    threads.clear();
+    const std::vector<Status> ended = OnRanks(ranks, [&](Communicator& communicator) {
+      return ReadAll(communicator, &read[static_cast<size_t>(communicator.rank())]);
+    });
     for (const Status& status : ended) ASSERT_TRUE(status.ok()) << status.ToString();
     ExpectWholeThings(read);
   }

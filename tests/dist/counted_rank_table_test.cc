@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "core/hash.h"
 #include "dist/rank_tables.h"
@@ -134,11 +135,7 @@ TEST_P(CountedRankTableTest, DaysEndAsInOneProcess) {
   ASSERT_LT(expected[0].counted.with_embedx, expected[0].counted.rows);
   ASSERT_LT(expected[1].saved[1].size(), expected[1].saved[0].size());
   ASSERT_LT(expected[1].saved[0].size(), expected[1].saved[2].size());
-  LocalCluster cluster(GetParam());
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < GetParam(); ++r) {
-    threads.emplace_back([&, r] { TrainDays(cluster.rank(r), expected); });
-  }
+  OnRanks(GetParam(), [&](Communicator& communicator) { TrainDays(communicator, expected); });
 }
 
 TEST_P(CountedRankTableTest, DaysEndTheSameWhateverTheNetworkDelays) {
@@ -162,35 +159,31 @@ TEST_P(CountedRankTableTest, NoCountIsLostWhereAllPushAtOnce) {
       expected[batch.keys[i]].second += batch.values[6 * i + 1] * static_cast<float>(kThreads * GetParam());
     }
   }
-  LocalCluster cluster(GetParam());
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < GetParam(); ++r) {
-    threads.emplace_back([&, r] {
-      RankCalls calls(cluster.rank(r));
-      RankTables ranks(calls);
-      const RankTableOptions options{.wire = WireFloat::kBFloat16};
-      const std::unique_ptr<SparseTable> table =
-          RankTableFactory(TableFactory::Builtin(), ranks, options).Create(CountedDesc(), kStart).value();
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      {
-        std::vector<std::jthread> workers;
-        for (int w = 0; w < kThreads; ++w) {
-          workers.emplace_back([&table] {
-            for (uint64_t round = 0; round < kRounds; ++round) PushBatch(*table, BatchOf(round), 1);
-          });
-        }
+  OnRanks(GetParam(), [&](Communicator& communicator) {
+    RankCalls calls(communicator);
+    RankTables ranks(calls);
+    const RankTableOptions options{.wire = WireFloat::kBFloat16};
+    const std::unique_ptr<SparseTable> table =
+        RankTableFactory(TableFactory::Builtin(), ranks, options).Create(CountedDesc(), kStart).value();
+    ASSERT_TRUE(communicator.Barrier().ok());
+    {
+      std::vector<std::jthread> workers;
+      for (int w = 0; w < kThreads; ++w) {
+        workers.emplace_back([&table] {
+          for (uint64_t round = 0; round < kRounds; ++round) PushBatch(*table, BatchOf(round), 1);
+        });
       }
-      ASSERT_TRUE(ranks.Flush().ok());
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      for (const auto& [key, counts] : expected) {
-        RowBatch rows;
-        ASSERT_TRUE(table->Pull(std::vector<uint64_t>{key}, PullMode::kReadOnly, &rows).ok());
-        EXPECT_EQ(rows.weights()[0][CtrRows::kShow], counts.first) << "key " << key;
-        EXPECT_EQ(rows.weights()[0][CtrRows::kClick], counts.second) << "key " << key;
-      }
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-    });
-  }
+    }
+    ASSERT_TRUE(ranks.Flush().ok());
+    ASSERT_TRUE(communicator.Barrier().ok());
+    for (const auto& [key, counts] : expected) {
+      RowBatch rows;
+      ASSERT_TRUE(table->Pull(std::vector<uint64_t>{key}, PullMode::kReadOnly, &rows).ok());
+      EXPECT_EQ(rows.weights()[0][CtrRows::kShow], counts.first) << "key " << key;
+      EXPECT_EQ(rows.weights()[0][CtrRows::kClick], counts.second) << "key " << key;
+    }
+    ASSERT_TRUE(communicator.Barrier().ok());
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CountedRankTableTest, testing::Values(1, 2, 3, 5), testing::PrintToStringParamName());

@@ -10,10 +10,9 @@
 #include <array>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "dense_copy.h"
 #include "ops/builtin_ops.h"
@@ -84,44 +83,33 @@ void ExpectAllMoved(const std::vector<std::unique_ptr<Copy>>& copies) {
 TEST_F(DenseExchangeTest, AllThatRanksMovedIsThereOnEachBehindASettling) {
   for (const int ranks : {1, 2, 3, 5}) {
     for (const WireFloat wire : {WireFloat::kFloat32, WireFloat::kBFloat16}) {
-      LocalCluster cluster(ranks);
       std::vector<std::unique_ptr<Copy>> copies(static_cast<size_t>(ranks));
-      {
-        std::vector<std::jthread> threads;
-        for (int r = 0; r < ranks; ++r) {
-          threads.emplace_back([&, r] {
-            const DenseExchange::Options options{
-                .every = 2, .parameters_every = 2, .rest_every = 2, .small = kSmallSize, .wire = wire};
-            MoveAndSettle(cluster.rank(r), *step_, options, copies);
-          });
-        }
-      }
+      OnRanks(ranks, [&](Communicator& communicator) {
+        const DenseExchange::Options options{
+            .every = 2, .parameters_every = 2, .rest_every = 2, .small = kSmallSize, .wire = wire};
+        MoveAndSettle(communicator, *step_, options, copies);
+      });
       ExpectAllMoved(copies);
     }
   }
 }
 
 TEST_F(DenseExchangeTest, WhatParametersMovedSinceTheLastExchangeIsTheMeanOfThoseThatMovedThem) {
-  LocalCluster cluster(3);
   std::vector<std::unique_ptr<Copy>> copies(3);
-  {
-    std::vector<std::jthread> threads;
-    for (size_t r = 0; r < 3; ++r) {
-      threads.emplace_back([&, r] {
-        RankGroup ranks(cluster.rank(static_cast<int>(r)));
-        copies[r] = std::make_unique<Copy>(100.0f);
-        const auto exchange = DenseExchange::Create(*step_, copies[r]->root, ranks, {}).value();
-        exchange->Start();
-        ASSERT_TRUE(cluster.rank(static_cast<int>(r)).Barrier().ok());
-        if (r < 2) copies[r]->Move(r == 0 ? 4.0f : 2.0f);
-        ASSERT_TRUE(exchange->Settle().ok());
-        // What one rank alone moves is not cut.
-        if (r == 2) copies[r]->Move(6.0f);
-        ASSERT_TRUE(exchange->Settle().ok());
-        ASSERT_TRUE(cluster.rank(static_cast<int>(r)).Barrier().ok());
-      });
-    }
-  }
+  OnRanks(3, [&](Communicator& communicator) {
+    const auto r = static_cast<size_t>(communicator.rank());
+    RankGroup ranks(communicator);
+    copies[r] = std::make_unique<Copy>(100.0f);
+    const auto exchange = DenseExchange::Create(*step_, copies[r]->root, ranks, {}).value();
+    exchange->Start();
+    ASSERT_TRUE(communicator.Barrier().ok());
+    if (r < 2) copies[r]->Move(r == 0 ? 4.0f : 2.0f);
+    ASSERT_TRUE(exchange->Settle().ok());
+    // What one rank alone moves is not cut.
+    if (r == 2) copies[r]->Move(6.0f);
+    ASSERT_TRUE(exchange->Settle().ok());
+    ASSERT_TRUE(communicator.Barrier().ok());
+  });
   for (const std::unique_ptr<Copy>& copy : copies) {
     EXPECT_THAT(copy->Values("w"), Each(FloatNear(100 + 6 * 0.5f + 6 * 2 / 3.0f, 1e-4f)));
     EXPECT_THAT(copy->Values("acc"), Each(FloatNear(100 + (6 + 6) * 2 / 3.0f, 1e-4f)));
@@ -132,29 +120,23 @@ TEST_F(DenseExchangeTest, WhatParametersMovedSinceTheLastExchangeIsTheMeanOfThos
 TEST_F(DenseExchangeTest, AnExchangeThatNobodyHasTrainedOnIsAMeanWhereRanksStandStill) {
   for (const int batches : {0, 1, 2, 4, 9}) {
     SCOPED_TRACE(batches);
-    LocalCluster cluster(2);
     std::vector<std::unique_ptr<Copy>> copies(2);
-    {
-      std::vector<std::jthread> threads;
-      for (size_t r = 0; r < 2; ++r) {
-        threads.emplace_back([&, r] {
-          Communicator& communicator = cluster.rank(static_cast<int>(r));
-          RankGroup ranks(communicator);
-          copies[r] = std::make_unique<Copy>(100.0f);
-          // Exchanges by ExchangeNow alone.
-          const DenseExchange::Options options{.every = 1000, .parameters_every = 4, .small = 0};
-          const auto exchange = DenseExchange::Create(*step_, copies[r]->root, ranks, options).value();
-          exchange->Start();
-          ASSERT_TRUE(communicator.Barrier().ok());
-          copies[r]->Move(r == 0 ? 6.0f : 2.0f);
-          ASSERT_TRUE(exchange->ExchangeNow().ok());
-          for (int batch = 0; batch < batches; ++batch) ASSERT_TRUE(exchange->Step().ok());
-          ASSERT_TRUE(exchange->Settle().ok());
-          ASSERT_TRUE(exchange->Settle().ok());
-          ASSERT_TRUE(communicator.Barrier().ok());
-        });
-      }
-    }
+    OnRanks(2, [&](Communicator& communicator) {
+      const auto r = static_cast<size_t>(communicator.rank());
+      RankGroup ranks(communicator);
+      copies[r] = std::make_unique<Copy>(100.0f);
+      // Exchanges by ExchangeNow alone.
+      const DenseExchange::Options options{.every = 1000, .parameters_every = 4, .small = 0};
+      const auto exchange = DenseExchange::Create(*step_, copies[r]->root, ranks, options).value();
+      exchange->Start();
+      ASSERT_TRUE(communicator.Barrier().ok());
+      copies[r]->Move(r == 0 ? 6.0f : 2.0f);
+      ASSERT_TRUE(exchange->ExchangeNow().ok());
+      for (int batch = 0; batch < batches; ++batch) ASSERT_TRUE(exchange->Step().ok());
+      ASSERT_TRUE(exchange->Settle().ok());
+      ASSERT_TRUE(exchange->Settle().ok());
+      ASSERT_TRUE(communicator.Barrier().ok());
+    });
     const float untrained = std::max(0.0f, 1 - static_cast<float>(batches) / 4);
     for (const std::unique_ptr<Copy>& copy : copies) {
       EXPECT_THAT(copy->Values("w"), Each(FloatNear(100 + 8 * (1 - untrained / 2), 1e-4f)));
@@ -169,60 +151,50 @@ TEST_F(DenseExchangeTest, OfOptimizersThatScaleTheirStepsManyRanksHaveTheMean) {
   ProgramDesc program;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &program));
   const auto step = Executable::Compile(program, ops_, {}).value();
-  LocalCluster cluster(4);
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 4; ++r) {
-    threads.emplace_back([&, r] {
-      RankGroup ranks(cluster.rank(r));
-      Copy copy(0.0f);
-      const auto exchange = DenseExchange::Create(*step, copy.root, ranks, {}).value();
-      exchange->Start();
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      copy.Move(1.0f);
-      for (int round = 0; round < 60; ++round) {
-        ASSERT_TRUE(exchange->ExchangeNow().ok());
-        ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      }
-      ASSERT_TRUE(exchange->Settle().ok());
-      EXPECT_THAT(copy.Values("w"), Each(FloatNear(1, 1e-3f)));
-      EXPECT_THAT(copy.Values("b"), Each(FloatNear(4, 1e-3f))) << "which sgd updates";
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-    });
-  }
+  OnRanks(4, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    Copy copy(0.0f);
+    const auto exchange = DenseExchange::Create(*step, copy.root, ranks, {}).value();
+    exchange->Start();
+    ASSERT_TRUE(communicator.Barrier().ok());
+    copy.Move(1.0f);
+    for (int round = 0; round < 60; ++round) {
+      ASSERT_TRUE(exchange->ExchangeNow().ok());
+      ASSERT_TRUE(communicator.Barrier().ok());
+    }
+    ASSERT_TRUE(exchange->Settle().ok());
+    EXPECT_THAT(copy.Values("w"), Each(FloatNear(1, 1e-3f)));
+    EXPECT_THAT(copy.Values("b"), Each(FloatNear(4, 1e-3f))) << "which sgd updates";
+    ASSERT_TRUE(communicator.Barrier().ok());
+  });
 }
 
 // Four ranks move once, and exchange until nothing comes any more.
 TEST_F(DenseExchangeTest, AllThatManyRanksMovedArrivesLittleByLittle) {
-  LocalCluster cluster(4);
-  std::vector<std::vector<float>> seen(4);
-  {
-    std::vector<std::jthread> threads;
-    for (size_t r = 0; r < 4; ++r) {
-      threads.emplace_back([&, r] {
-        Communicator& communicator = cluster.rank(static_cast<int>(r));
-        RankGroup ranks(communicator);
-        Copy copy(0.0f);
-        const auto exchange = DenseExchange::Create(*step_, copy.root, ranks, {}).value();
-        exchange->Start();
-        ASSERT_TRUE(communicator.Barrier().ok());
-        copy.Move(1.0f);
-        for (int round = 0; round < 60; ++round) {
-          ASSERT_TRUE(exchange->ExchangeNow().ok());
-          ASSERT_TRUE(communicator.Barrier().ok());
-          seen[r].push_back(copy.Values("w")[0]);
-          if (round != 5) continue;
-          // A pass ends, and the next one begins.
-          ASSERT_TRUE(exchange->Settle().ok());
-          exchange->Start();
-          ASSERT_TRUE(communicator.Barrier().ok());
-        }
-        ASSERT_TRUE(exchange->Settle().ok());
-        EXPECT_THAT(copy.Values("w"), Each(FloatNear(4, 1e-3f)));
-        EXPECT_THAT(copy.Values("acc"), Each(FloatNear(2, 1e-3f))) << "of other sums the share comes, at once";
-        ASSERT_TRUE(communicator.Barrier().ok());
-      });
+  const auto seen = OnRanks(4, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    Copy copy(0.0f);
+    const auto exchange = DenseExchange::Create(*step_, copy.root, ranks, {}).value();
+    exchange->Start();
+    EXPECT_TRUE(communicator.Barrier().ok());
+    copy.Move(1.0f);
+    std::vector<float> values;
+    for (int round = 0; round < 60; ++round) {
+      EXPECT_TRUE(exchange->ExchangeNow().ok());
+      EXPECT_TRUE(communicator.Barrier().ok());
+      values.push_back(copy.Values("w")[0]);
+      if (round != 5) continue;
+      // A pass ends, and the next one begins.
+      EXPECT_TRUE(exchange->Settle().ok());
+      exchange->Start();
+      EXPECT_TRUE(communicator.Barrier().ok());
     }
-  }
+    EXPECT_TRUE(exchange->Settle().ok());
+    EXPECT_THAT(copy.Values("w"), Each(FloatNear(4, 1e-3f)));
+    EXPECT_THAT(copy.Values("acc"), Each(FloatNear(2, 1e-3f))) << "of other sums the share comes, at once";
+    EXPECT_TRUE(communicator.Barrier().ok());
+    return values;
+  });
   for (const std::vector<float>& values : seen) {
     EXPECT_LT(values[1], 2.8f) << "half at once, and a fifth of the rest a round";
     EXPECT_GT(values[1], 2.0f);
@@ -243,64 +215,54 @@ TEST_F(DenseExchangeTest, WhateverTheNetworkDelays) {
 }
 
 TEST_F(DenseExchangeTest, SmallVariablesGoMoreOftenThanLargeOnesAndThoseMoreOftenThanTheRest) {
-  LocalCluster cluster(2);
   std::vector<std::array<float, 3>> seen;
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 2; ++r) {
-    threads.emplace_back([&, r] {
-      RankGroup ranks(cluster.rank(r));
-      Copy copy(0.0f);
-      const DenseExchange::Options options{.parameters_every = 2, .rest_every = 2, .small = kSmallSize};
-      const std::unique_ptr<DenseExchange> exchange = DenseExchange::Create(*step_, copy.root, ranks, options).value();
-      exchange->Start();
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      for (int batch = 0; batch < 4; ++batch) {
-        if (r == 0) copy.Move(1);
-        // One after the other: what rank 0 tells its owners is with them when rank 1 asks.
-        for (int turn = 0; turn < 2; ++turn) {
-          if (turn == r) {
-            ASSERT_TRUE(exchange->Step().ok());
-            ASSERT_TRUE(exchange->Wait().ok());
-          }
-          ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+  OnRanks(2, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    Copy copy(0.0f);
+    const DenseExchange::Options options{.parameters_every = 2, .rest_every = 2, .small = kSmallSize};
+    const std::unique_ptr<DenseExchange> exchange = DenseExchange::Create(*step_, copy.root, ranks, options).value();
+    exchange->Start();
+    ASSERT_TRUE(communicator.Barrier().ok());
+    for (int batch = 0; batch < 4; ++batch) {
+      if (ranks.rank() == 0) copy.Move(1);
+      // One after the other: what rank 0 tells its owners is with them when rank 1 asks.
+      for (int turn = 0; turn < 2; ++turn) {
+        if (turn == ranks.rank()) {
+          ASSERT_TRUE(exchange->Step().ok());
+          ASSERT_TRUE(exchange->Wait().ok());
         }
-        if (r == 1) seen.push_back({copy.Values("b")[0], copy.Values("w")[0], copy.Values("acc")[0]});
+        ASSERT_TRUE(communicator.Barrier().ok());
       }
-    });
-  }
-  threads.clear();
+      if (ranks.rank() == 1) seen.push_back({copy.Values("b")[0], copy.Values("w")[0], copy.Values("acc")[0]});
+    }
+  });
   using Row = std::array<float, 3>;
   EXPECT_THAT(seen, testing::ElementsAre(Row{1, 0, 0}, Row{2, 2, 0}, Row{3, 2, 0}, Row{4, 4, 4}));
 }
 
 TEST_F(DenseExchangeTest, WhatSixteenBitsCutOffTravelsWithTheNextExchanges) {
-  LocalCluster cluster(2);
   std::vector<float> seen;
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 2; ++r) {
-    threads.emplace_back([&, r] {
-      RankGroup ranks(cluster.rank(r));
-      Copy copy(0.0f);
-      const DenseExchange::Options options{.wire = WireFloat::kBFloat16};
-      const std::unique_ptr<DenseExchange> exchange = DenseExchange::Create(*step_, copy.root, ranks, options).value();
-      exchange->Start();
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      // 1 + 2^-12 has more bits than bfloat16: an exchange brings 1, the next ones the rest.
-      if (r == 0) copy.Move(1.000244140625f);
-      for (int i = 0; i < 2; ++i) {
-        if (r == 0) {
-          ASSERT_TRUE(exchange->ExchangeNow().ok());
-        }
-        ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-        if (r == 1) {
-          ASSERT_TRUE(exchange->ExchangeNow().ok());
-          seen.push_back(copy.Values("w")[0]);
-        }
-        ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+  OnRanks(2, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    Copy copy(0.0f);
+    const DenseExchange::Options options{.wire = WireFloat::kBFloat16};
+    const std::unique_ptr<DenseExchange> exchange = DenseExchange::Create(*step_, copy.root, ranks, options).value();
+    exchange->Start();
+    ASSERT_TRUE(communicator.Barrier().ok());
+    // 1 + 2^-12 has more bits than bfloat16: an exchange brings 1, the next ones the rest.
+    if (ranks.rank() == 0) copy.Move(1.000244140625f);
+    for (int i = 0; i < 2; ++i) {
+      if (ranks.rank() == 0) {
+        ASSERT_TRUE(exchange->ExchangeNow().ok());
       }
-    });
-  }
-  threads.clear();
+      ASSERT_TRUE(communicator.Barrier().ok());
+      if (ranks.rank() == 1) {
+        ASSERT_TRUE(exchange->ExchangeNow().ok());
+        seen.push_back(copy.Values("w")[0]);
+      }
+      ASSERT_TRUE(communicator.Barrier().ok());
+    }
+  });
   EXPECT_EQ(seen[0], 1.0f);
   EXPECT_EQ(seen[1], 1.000244140625f);
 }

@@ -6,10 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <thread>
 #include <vector>
 
-#include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "runtime/tensor.h"
 
 namespace millrace {
@@ -35,40 +34,32 @@ void Fill(Scope& root, int rank, int64_t width) {
 }
 
 TEST(DenseOfLeaderTest, EveryRankHasTheLeadersParametersAndItsOwnRest) {
-  LocalCluster cluster(3);
   const ProgramDesc program = Program();
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 3; ++r) {
-    threads.emplace_back([&, r] {
-      RankGroup ranks(cluster.rank(r));
-      Scope root;
-      Fill(root, r, 3);
-      const float* const place = root.Find("w")->Get<Tensor>().data<float>();
-      const Status taken = TakeDenseOfLeader(program, root, ranks);
-      ASSERT_TRUE(taken.ok()) << taken.ToString();
-      EXPECT_EQ(root.Find("w")->Get<Tensor>().data<float>(), place);
-      for (int i = 0; i < 6; ++i) EXPECT_EQ(place[i], 0.0f);
-      EXPECT_EQ(*root.Find("count")->Get<Tensor>().data<int64_t>(), 100);
-      EXPECT_EQ(*root.Find("local")->Get<Tensor>().data<float>(), static_cast<float>(r));
-    });
-  }
+  OnRanks(3, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    Scope root;
+    Fill(root, ranks.rank(), 3);
+    const float* const place = root.Find("w")->Get<Tensor>().data<float>();
+    const Status taken = TakeDenseOfLeader(program, root, ranks);
+    ASSERT_TRUE(taken.ok()) << taken.ToString();
+    EXPECT_EQ(root.Find("w")->Get<Tensor>().data<float>(), place);
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(place[i], 0.0f);
+    EXPECT_EQ(*root.Find("count")->Get<Tensor>().data<int64_t>(), 100);
+    EXPECT_EQ(*root.Find("local")->Get<Tensor>().data<float>(), static_cast<float>(ranks.rank()));
+  });
 }
 
 TEST(DenseOfLeaderTest, AnotherShapeIsTheFailureOfAll) {
-  LocalCluster cluster(2);
   const ProgramDesc program = Program();
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 2; ++r) {
-    threads.emplace_back([&, r] {
-      RankGroup ranks(cluster.rank(r));
-      Scope root;
-      Fill(root, r, 3 + r);
-      const Status taken = TakeDenseOfLeader(program, root, ranks);
-      EXPECT_EQ(taken.code(), StatusCode::kInvalidConfig);
-      EXPECT_THAT(taken.message(), testing::HasSubstr("variable \"w\" is float32 [2, 4] here, and float32 [2, 3] on "
-                                                      "rank 0"));
-    });
-  }
+  OnRanks(2, [&](Communicator& communicator) {
+    RankGroup ranks(communicator);
+    Scope root;
+    Fill(root, ranks.rank(), 3 + ranks.rank());
+    const Status taken = TakeDenseOfLeader(program, root, ranks);
+    EXPECT_EQ(taken.code(), StatusCode::kInvalidConfig);
+    EXPECT_THAT(taken.message(),
+                testing::HasSubstr("variable \"w\" is float32 [2, 4] here, and float32 [2, 3] on rank 0"));
+  });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 
 namespace millrace {
@@ -47,11 +48,7 @@ void AskAround(Communicator& communicator) {
 }
 
 TEST(RankCallsTest, EveryRankAnswersEveryOther) {
-  for (const int ranks : {1, 2, 5}) {
-    LocalCluster cluster(ranks);
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < ranks; ++r) threads.emplace_back([&, r] { AskAround(cluster.rank(r)); });
-  }
+  for (const int ranks : {1, 2, 5}) OnRanks(ranks, AskAround);
 }
 
 TEST(RankCallsTest, EveryRankAnswersEveryOtherWhateverTheNetworkDelays) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 
 namespace millrace {
@@ -57,13 +58,10 @@ void ExpectEachOnce(const std::vector<Taken>& taken) {
 
 TEST(RankFileQueueTest, EachFileIsHandedOutOnceAPass) {
   for (const int ranks : {1, 2, 3, 5}) {
-    LocalCluster cluster(ranks);
     std::vector<Taken> taken(static_cast<size_t>(ranks));
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] { TakeAll(cluster.rank(r), &taken[static_cast<size_t>(r)]); });
-    }
-    threads.clear();
+    OnRanks(ranks, [&](Communicator& communicator) {
+      TakeAll(communicator, &taken[static_cast<size_t>(communicator.rank())]);
+    });
     ExpectEachOnce(taken);
   }
 }

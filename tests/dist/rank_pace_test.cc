@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 
 namespace millrace {
@@ -90,10 +91,8 @@ void TrainPasses(Communicator& communicator, int64_t ahead, std::vector<std::ato
 
 TEST(RankPaceTest, NoRankIsFurtherAheadThanAllowedAndMeetingsKnowAll) {
   for (const int64_t ahead : {0, 2}) {
-    LocalCluster cluster(4);
     std::vector<std::atomic<int64_t>> trained(4);
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < 4; ++r) threads.emplace_back([&, r] { TrainPasses(cluster.rank(r), ahead, trained); });
+    OnRanks(4, [&](Communicator& rank) { TrainPasses(rank, ahead, trained); });
   }
 }
 

@@ -3,12 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "dist/rank_group.h"
 #include "sanitized.h"
@@ -69,26 +70,18 @@ TEST(RankRestarts, WhoeverIsLostTheOthersEndTheJob) {
   EXPECT_EQ(restarts, (std::set<int>{0, 1, 2}));
 }
 
-/// Runs `run` as each rank of a cluster; what each ended with.
-std::vector<Status> OnRanks(LocalCluster& cluster, const std::stop_token& stop,
-                            const std::function<Status(RankGroup& ranks)>& run, std::string* told) {
-  std::vector<Status> ended(static_cast<size_t>(cluster.size()));
-  {
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < cluster.size(); ++r) {
-      threads.emplace_back([&, r] {
-        ended[static_cast<size_t>(r)] = RunOnRanks(
-            cluster.rank(r), stop, run, [told](const Status& failure) { *told += failure.ToString() + "\n"; });
-      });
-    }
-  }
-  return ended;
+/// Runs a job of several ranks; what each ended with.
+std::vector<Status> RunJobOn(const LocalCluster& cluster, const std::stop_token& stop,
+                             const std::function<Status(RankGroup& ranks)>& run, std::string* told) {
+  return OnRanks(cluster, [&](Communicator& communicator) {
+    return RunOnRanks(communicator, stop, run, [told](const Status& failure) { *told += failure.ToString() + "\n"; });
+  });
 }
 
 TEST(RankRestarts, WhoIsLostIsNamedAndWhatIsTrainedOnceMoreIsCounted) {
   LocalCluster cluster(3);
   std::string told;
-  const std::vector<Status> ended = OnRanks(
+  const std::vector<Status> ended = RunJobOn(
       cluster, {},
       [&](RankGroup& ranks) {
         RankRestarts& restarts = *ranks.restarts();
@@ -116,7 +109,7 @@ TEST(RankRestarts, BehindAStopRequestNobodyBeginsAgain) {
   LocalCluster cluster(2);
   std::stop_source stop;
   std::string told;
-  const std::vector<Status> ended = OnRanks(
+  const std::vector<Status> ended = RunJobOn(
       cluster, stop.get_token(),
       [&](RankGroup& ranks) {
         EXPECT_EQ(ranks.restarts()->count(), 0);
@@ -135,7 +128,7 @@ TEST(RankRestarts, AFailureOfTheJobIsToldOnceAndEndsIt) {
   for (const StatusCode code : {StatusCode::kBadData, StatusCode::kUnavailable}) {
     LocalCluster cluster(3);
     std::string told;
-    const std::vector<Status> ended = OnRanks(
+    const std::vector<Status> ended = RunJobOn(
         cluster, {},
         [&](RankGroup& ranks) {
           return ranks.Agree({code, "no such host"});

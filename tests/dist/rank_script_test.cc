@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 
 namespace millrace {
@@ -23,20 +24,14 @@ using Body = std::function<Status(int rank, RankScript& script)>;
 
 /// What each rank's body comes to.
 std::vector<Status> RunScript(int ranks, const Body& body) {
-  LocalCluster cluster(ranks);
-  std::vector<Status> ended(static_cast<size_t>(ranks));
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < ranks; ++r) {
-    threads.emplace_back([&, r] {
-      RankCalls calls(cluster.rank(r));
-      RankScript script(calls);
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      ended[static_cast<size_t>(r)] = body(r, script);
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-    });
-  }
-  threads.clear();
-  return ended;
+  return OnRanks(ranks, [&](Communicator& communicator) {
+    RankCalls calls(communicator);
+    RankScript script(calls);
+    EXPECT_TRUE(communicator.Barrier().ok());
+    const Status ended = body(communicator.rank(), script);
+    EXPECT_TRUE(communicator.Barrier().ok());
+    return ended;
+  });
 }
 
 Status CallsInOrder(int rank, RankScript& script, int ranks) {

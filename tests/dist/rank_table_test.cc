@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
-#include <thread>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "core/file.h"
 #include "core/hash.h"
@@ -117,12 +117,8 @@ class RankTableTest : public testing::TestWithParam<int> {
 };
 
 TEST_P(RankTableTest, RanksSeeAndSaveTheTableThatOneProcessHas) {
-  LocalCluster cluster(GetParam());
   const std::string expected = Saved(*alone_);
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < GetParam(); ++r) {
-    threads.emplace_back([&, r] { UseTable(cluster.rank(r), expected, values_); });
-  }
+  OnRanks(GetParam(), [&](Communicator& communicator) { UseTable(communicator, expected, values_); });
 }
 
 TEST_P(RankTableTest, RanksSeeTheSameWhateverTheNetworkDelays) {
@@ -179,15 +175,10 @@ TEST_P(RankTableTest, OwnersWriteTheFilesThatOneProcessWrites) {
   const auto expected = SaveTable(*alone, TableContent::kAll, folder.path(), "alone", 8, 1);
   ASSERT_TRUE(expected.ok());
 
-  LocalCluster cluster(GetParam());
   std::vector<TableFile> saved;
   std::vector<int64_t> bytes(static_cast<size_t>(GetParam()));
-  {
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < GetParam(); ++r) {
-      threads.emplace_back([&, r] { SaveFiles(cluster.rank(r), folder.path(), &saved, bytes.data()); });
-    }
-  }
+  OnRanks(GetParam(),
+          [&](Communicator& communicator) { SaveFiles(communicator, folder.path(), &saved, bytes.data()); });
   ASSERT_EQ(saved.size(), expected->size());
   uint64_t table_bytes = 0;
   for (size_t i = 0; i < saved.size(); ++i) {
@@ -236,14 +227,9 @@ void SaveChanges(Communicator& communicator, const std::string& folder, int file
 TEST_P(RankTableTest, WhatChangedOnAllRanksIsSavedBehindAllRows) {
   for (const int files : {1, 8}) {
     const TempDir folder = TempDir::Create("millrace_changes_").value();
-    LocalCluster cluster(GetParam());
     std::string expected;
-    {
-      std::vector<std::jthread> threads;
-      for (int r = 0; r < GetParam(); ++r) {
-        threads.emplace_back([&, r] { SaveChanges(cluster.rank(r), folder.path(), files, &expected); });
-      }
-    }
+    OnRanks(GetParam(),
+            [&](Communicator& communicator) { SaveChanges(communicator, folder.path(), files, &expected); });
     std::vector<FilesOfSave> saves(2);
     for (const auto& file : std::filesystem::recursive_directory_iterator(folder.path())) {
       const bool is_of_all = file.path().string().find("/all/") != std::string::npos;
@@ -296,13 +282,7 @@ TEST(OwnersFileTest, AFileThatAnOwnerCannotWriteNamesItsRankAndHost) {
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   Status saved;
-  {
-    LocalCluster cluster(2);
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < 2; ++r) {
-      threads.emplace_back([&, r] { SaveWithoutRoom(cluster.rank(r), folder.path(), &saved); });
-    }
-  }
+  OnRanks(2, [&](Communicator& communicator) { SaveWithoutRoom(communicator, folder.path(), &saved); });
   EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(saved.code(), StatusCode::kIo);
@@ -312,23 +292,19 @@ TEST(OwnersFileTest, AFileThatAnOwnerCannotWriteNamesItsRankAndHost) {
 
 TEST_P(RankTableTest, APartIsLoadedFromAFileOfAll) {
   const std::string saved = Saved(*alone_);
-  LocalCluster cluster(GetParam());
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < GetParam(); ++r) {
-    threads.emplace_back([&, r] {
-      RankCalls calls(cluster.rank(r));
-      RankTables ranks(calls);
-      const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
-      EXPECT_TRUE(table->IsEmptyHere());
-      std::istringstream in(saved);
-      ASSERT_TRUE(table->Load(kAllShards, in, LoadMode::kNew).ok());
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      EXPECT_EQ(table->stats().rows, alone_->stats().rows);
-      EXPECT_EQ(Saved(*table, {100, 700}), Saved(*alone_, {100, 700}));
-      EXPECT_EQ(table->FindNonFinite().rows, 0);
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-    });
-  }
+  OnRanks(GetParam(), [&](Communicator& communicator) {
+    RankCalls calls(communicator);
+    RankTables ranks(calls);
+    const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
+    EXPECT_TRUE(table->IsEmptyHere());
+    std::istringstream in(saved);
+    ASSERT_TRUE(table->Load(kAllShards, in, LoadMode::kNew).ok());
+    ASSERT_TRUE(communicator.Barrier().ok());
+    EXPECT_EQ(table->stats().rows, alone_->stats().rows);
+    EXPECT_EQ(Saved(*table, {100, 700}), Saved(*alone_, {100, 700}));
+    EXPECT_EQ(table->FindNonFinite().rows, 0);
+    ASSERT_TRUE(communicator.Barrier().ok());
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, RankTableTest, testing::Values(1, 2, 3, 5), testing::PrintToStringParamName());

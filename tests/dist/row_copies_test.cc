@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "comm/simulated_cluster.h"
 #include "dist/rank_group.h"
 #include "dist/rank_tables.h"
@@ -141,38 +142,28 @@ TEST(RowCopies, WhatRanksLearnOfARowAtOnceMovesItNoFurtherThanOneAfterTheOther) 
 TEST(RowCopies, RowsThatAllRanksUseInEachBatchMoveAsFarAsWithTwo) {
   const std::string rule = "init { constant: 0 } optimizer { sgd { lr: 1 } }";
   std::vector<std::vector<float>> weights(6);
-  LocalCluster cluster(6);
-  {
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < 6; ++r) {
-      threads.emplace_back([&, r] {
-        const Status trained =
-            TrainCopies(cluster.rank(r), rule, kPushes, WireFloat::kFloat32, &weights[static_cast<size_t>(r)]);
-        EXPECT_TRUE(trained.ok()) << trained.ToString();
-      });
-    }
-  }
+  OnRanks(6, [&](Communicator& communicator) {
+    const Status trained = TrainCopies(communicator, rule, kPushes, WireFloat::kFloat32,
+                                       &weights[static_cast<size_t>(communicator.rank())]);
+    EXPECT_TRUE(trained.ok()) << trained.ToString();
+  });
   // An owner moves its own rows the whole way, and the five others theirs by a third.
   for (const float weight : weights[0]) EXPECT_NEAR(weight, -kPushes * 0.125F * (1 + 5.0F / 3), 1e-4);
   EXPECT_EQ(weights[5], weights[0]);
 }
 
-/// Runs `rank(communicator, ranks, table)` on two ranks, which are threads.
+/// Runs `rank(communicator, ranks, table)` on two ranks.
 template <class Rank>
 void OnTwoRanksWithCopies(const std::string& rule, int geo_steps, const Rank& rank, int dim = 2) {
-  LocalCluster cluster(2);
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < 2; ++r) {
-    threads.emplace_back([&, r] {
-      RankCalls calls(cluster.rank(r));
-      RankTables ranks(calls);
-      const Result<std::unique_ptr<SparseTable>> table = MakeCopied(ranks, rule, geo_steps, WireFloat::kFloat32, dim);
-      ASSERT_TRUE(table.ok()) << table.status().ToString();
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-      rank(cluster.rank(r), ranks, **table);
-      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
-    });
-  }
+  OnRanks(2, [&](Communicator& communicator) {
+    RankCalls calls(communicator);
+    RankTables ranks(calls);
+    const Result<std::unique_ptr<SparseTable>> table = MakeCopied(ranks, rule, geo_steps, WireFloat::kFloat32, dim);
+    ASSERT_TRUE(table.ok()) << table.status().ToString();
+    ASSERT_TRUE(communicator.Barrier().ok());
+    rank(communicator, ranks, **table);
+    ASSERT_TRUE(communicator.Barrier().ok());
+  });
 }
 
 TEST(RowCopies, OneRankAloneTrainsWhatOneProcessTrains) {

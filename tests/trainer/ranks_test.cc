@@ -19,6 +19,7 @@
 
 #include "app/default_environment.h"
 #include "comm/local_cluster.h"
+#include "comm/on_ranks.h"
 #include "config/trainer_desc_reader.h"
 #include "core/file.h"
 #include "dataset/instant_converter.h"
@@ -75,7 +76,6 @@ struct RunOptions {
 Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir, const RunOptions& options = {}) {
   LocalCluster cluster(ranks);
   Ended ended;
-  ended.statuses.resize(static_cast<size_t>(ranks));
   std::vector<std::stop_source> stops(static_cast<size_t>(ranks));
   std::atomic<int> prints{0};
   const std::shared_ptr<const CompiledJob> job = CompileJob(path, output_dir, options.overrides);
@@ -107,22 +107,21 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
     if (group.leads()) ended.pulls = group.tables().pulls();
     return summary.status();
   };
-  std::vector<std::jthread> threads;
-  for (int r = 0; r < ranks; ++r) {
-    threads.emplace_back([&, r] {
-      ended.statuses[static_cast<size_t>(r)] = RunOnRanks(
-          cluster.rank(r), stops[static_cast<size_t>(r)].get_token(), [&](RankGroup& group) { return run(r, group); },
-          [](const Status& /*failure*/) {});
-      is_gone[static_cast<size_t>(r)] = true;
-    });
-  }
-  if (!options.stop_when.empty()) {
+  const std::jthread stopper([&] {
+    if (options.stop_when.empty()) return;
     while (!std::filesystem::exists(options.stop_when)) std::this_thread::yield();
     for (int r = 0; r < ranks; ++r) {
       if (options.stopped < 0 || options.stopped == r) stops[static_cast<size_t>(r)].request_stop();
     }
-  }
-  threads.clear();
+  });
+  ended.statuses = OnRanks(cluster, [&](Communicator& communicator) {
+    const int r = communicator.rank();
+    const Status status = RunOnRanks(
+        communicator, stops[static_cast<size_t>(r)].get_token(), [&](RankGroup& group) { return run(r, group); },
+        [](const Status& /*failure*/) {});
+    is_gone[static_cast<size_t>(r)] = true;
+    return status;
+  });
   return ended;
 }
 
@@ -453,25 +452,17 @@ struct Prepared {
 std::vector<Prepared> PrepareFeaturesOn(
     int ranks, const std::string& file, std::span<std::stop_source> stops,
     const std::function<void()>& meanwhile = [] {}) {
-  LocalCluster cluster(ranks);
-  std::vector<Prepared> all(static_cast<size_t>(ranks));
-  {
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] {
-        RankGroup group(cluster.rank(r));
-        ConfigRequest request;
-        request.file = file;
-        request.known = NamesOf(DefaultEnvironment());
-        LoadedConfig config = LoadTrainerDesc(request).value();
-        const auto at = static_cast<size_t>(r);
-        all[at].status = PrepareFeatures({.ranks = &group}, DefaultEnvironment(), stops[at].get_token(), &config);
-        all[at].states = config.desc->data_desc().feature_states().ShortDebugString();
-      });
-    }
-    meanwhile();
-  }
-  return all;
+  const std::jthread beside(meanwhile);
+  return OnRanks(ranks, [&](Communicator& communicator) {
+    RankGroup group(communicator);
+    ConfigRequest request;
+    request.file = file;
+    request.known = NamesOf(DefaultEnvironment());
+    LoadedConfig config = LoadTrainerDesc(request).value();
+    const std::stop_token stop = stops[static_cast<size_t>(group.rank())].get_token();
+    const Status status = PrepareFeatures({.ranks = &group}, DefaultEnvironment(), stop, &config);
+    return Prepared{status, config.desc->data_desc().feature_states().ShortDebugString()};
+  });
 }
 
 /// A job that standardizes ages and has a word of each row, and what else its data_desc has.
@@ -723,23 +714,17 @@ class FullDiskReporter final : public RunReporter {
 
 TEST_F(RanksTest, AReportThatRankZeroCannotWriteEndsAll) {
   const auto job = CompileJob(small_.DeepJob(std::string(kSync) + "epochs: 2"), Folder("full"), {});
-  LocalCluster cluster(2);
-  std::vector<Status> statuses(2);
-  {
-    std::vector<std::jthread> threads;
-    for (int r = 0; r < 2; ++r) {
-      threads.emplace_back([&, r] {
-        RankGroup group(cluster.rank(r));
-        FullDiskReporter full;
-        const std::unique_ptr<JobSession> session = JobSession::Create(job, {.ranks = &group}).value();
-        ASSERT_TRUE(session->InitParameters({}).ok());
-        const std::unique_ptr<Trainer> trainer =
-            CreateTrainer(*session, {nullptr, group.leads() ? &full : nullptr, nullptr, std::nullopt, {}}).value();
-        statuses[static_cast<size_t>(r)] = trainer->Run({}).status();
-        EXPECT_TRUE(group.communicator().Barrier().ok());
-      });
-    }
-  }
+  const std::vector<Status> statuses = OnRanks(2, [&](Communicator& communicator) {
+    RankGroup group(communicator);
+    FullDiskReporter full;
+    const std::unique_ptr<JobSession> session = JobSession::Create(job, {.ranks = &group}).value();
+    EXPECT_TRUE(session->InitParameters({}).ok());
+    const std::unique_ptr<Trainer> trainer =
+        CreateTrainer(*session, {nullptr, group.leads() ? &full : nullptr, nullptr, std::nullopt, {}}).value();
+    const Status status = trainer->Run({}).status();
+    EXPECT_TRUE(communicator.Barrier().ok());
+    return status;
+  });
   for (const Status& status : statuses) EXPECT_THAT(status.message(), HasSubstr("no space left for the pass"));
 }
 
