@@ -155,9 +155,6 @@ def parse(arguments):
     if options.seed is None:
         options.seed = int(time.time()) % 1000000
     options.is_own_folder = options.work is None
-    options.work = os.path.abspath(options.work) if options.work else tempfile.mkdtemp(prefix="millrace_campaign_")
-    os.makedirs(options.work, exist_ok=True)
-    os.chmod(options.work, 0o755)  # cases of the hostile campaign run as somebody else
     return options
 
 
@@ -173,6 +170,9 @@ def main():
         options.campaigns.remove("hosts")
         if not options.campaigns:
             sys.exit(NOT_HERE)
+    options.work = os.path.abspath(options.work) if options.work else tempfile.mkdtemp(prefix="millrace_campaign_")
+    os.makedirs(options.work, exist_ok=True)
+    os.chmod(options.work, 0o755)  # cases of the hostile campaign run as somebody else
     signal.signal(signal.SIGTERM, interrupt)
     print("seed %d, %s, folder %s" % (options.seed, ", ".join(options.campaigns), options.work), flush=True)
     context = multiprocessing.get_context("fork")

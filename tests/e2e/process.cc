@@ -37,9 +37,7 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
   argv.push_back(const_cast<char*>(path.c_str()));
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  char name[] = "/tmp/millrace_stderr_XXXXXX";
-  const int errors = mkstemp(name);
-  errors_path_ = name;
+  const int errors = open(errors_path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) std::abort();
   pid_ = fork();
@@ -60,6 +58,7 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
     if (options.ranks > 0) {
       setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
       setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+      setenv("TMPDIR", folder_.path().c_str(), 1);  // mpirun leaves files when it is killed
     }
     if (!options.open_mpi_5.empty()) {
       setenv("PRTE_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -80,7 +79,6 @@ Process::~Process() {
     waitpid(pid_, nullptr, 0);
   }
   close(out_);
-  std::filesystem::remove(errors_path_);
 }
 
 bool Process::ReadLine(std::string* line) {

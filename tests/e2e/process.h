@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/file.h"
+
 namespace millrace {
 
 /// A program of bin/ that a test runs: standard output is read by line, standard error goes to a file.
@@ -48,7 +50,8 @@ class Process {
  private:
   pid_t pid_ = -1;
   int out_ = -1;
-  std::string errors_path_;
+  const TempDir folder_ = TempDir::Create("millrace_process_").value();
+  const std::string errors_path_ = folder_.path() + "/errors";
   std::string pending_;
   std::string output_;
 };

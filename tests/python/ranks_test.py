@@ -90,10 +90,7 @@ class RanksTest(unittest.TestCase):
     def start(self, script, ranks, **more):
         text = BEGIN + (TRAIN if ("main" in script or "startup" in script) and "counts=False" not in script else "") + textwrap.dedent(script)
         path = support.write(os.path.join(self.folder, "script.py"), text)
-        # Ranks that mpirun kills leave temporary files.
-        temporary = os.path.join(self.folder, "tmp")
-        os.makedirs(temporary, exist_ok=True)
-        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=temporary, **more)
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
         environment.pop("OPENBLAS_CORETYPE", None)
         launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks else []
         return subprocess.Popen(launcher + [sys.executable, path, self.folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -6,10 +6,16 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 # A shell starts what goes into the background with Ctrl-C ignored, and a test that waits for its own would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What processes leave that are killed, and mpirun, goes with the folder of the whole test.
+_before = os.environ.copy()
+_temporary = tempfile.TemporaryDirectory(prefix="millrace_test_")
+os.environ["TMPDIR"] = tempfile.tempdir = _temporary.name
 
 SKIPPED = 77
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -41,7 +47,8 @@ def with_packages(setting, packages):
     if not other or "pytest" in sys.modules or os.path.abspath(other) == os.path.abspath(sys.executable):
         return
     if not all(importlib.util.find_spec(package) for package in packages):
-        os.execv(other, [other, *sys.argv])
+        _temporary.cleanup()
+        os.execve(other, [other, *sys.argv], _before)
 
 
 def package(test, name):

@@ -269,7 +269,7 @@ class RunElasticOnThisHost(unittest.TestCase):
         job = jobs.write_file(os.path.join(self.folder, "job.prototxt"), jobs.deep_job(self.files, extra))
         return subprocess.Popen([SCRIPT, "-H", "localhost:2", "--", os.path.join(BIN, "trainer"), "--trainer_desc=" + job,
                                  "--output_dir=" + self.out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                start_new_session=True)
+                                start_new_session=True, env=dict(os.environ, TMPDIR=self.folder))  # a killed mpirun leaves files
 
     def processes(self, program):
         """Those of this job whose command begins so."""
