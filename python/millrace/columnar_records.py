@@ -3,14 +3,10 @@
 import importlib
 import io
 import itertools
+import os
 import sys
 
 _ROWS = 8192
-
-
-# As in src/core/subprocess.h: what is wrong stands on standard error.
-_BAD_DATA = 65
-_INVALID_CONFIG = 78
 
 
 def main(form, what, asked):
@@ -23,7 +19,7 @@ def main(form, what, asked):
     try:
         pyarrow, ipc, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
     except ImportError as error:
-        return _fail(_INVALID_CONFIG, "files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow, or let "
+        return _fail(os.EX_CONFIG, "files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow, or let "
                      "MILLRACE_PYTHON name a Python that has it and millrace" % (form, sys.executable, error))
     source = sys.stdin.buffer
     if not source.seekable():
@@ -41,12 +37,12 @@ def main(form, what, asked):
             sys.stdout.buffer.write(frame.cell_records(columns))
         sys.stdout.buffer.flush()
     except DataError as error:
-        return _fail(_BAD_DATA, error)
+        return _fail(os.EX_DATAERR, error)
     except BrokenPipeError:
         raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        return _fail(_BAD_DATA, "pyarrow cannot read it as a file of %s: %s; data_desc.name, or predictor's --format, says what it is"
-                     % (form, error))
+        return _fail(os.EX_DATAERR, "pyarrow cannot read it as a file of %s: %s; data_desc.name, or predictor's --format, says "
+                     "what it is" % (form, error))
     return 0
 
 
