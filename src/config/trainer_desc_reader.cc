@@ -236,6 +236,14 @@ bool CompilesSoundly(const Diagnostics& diagnostics, const FieldPositions& posit
 
 bool IsSplit(const EvalDesc_Set& set) { return set.has_share() || set.has_since(); }
 
+int WatchedSet(const EvalDesc& eval) {
+  if (eval.watch().empty()) return eval.filelist_size() == 0 && eval.set_size() > 0 ? 0 : -1;
+  for (int i = 0; i < eval.set_size(); ++i) {
+    if (eval.set(i).name() == eval.watch()) return i;
+  }
+  return -1;
+}
+
 Status LoadedConfig::Report(const std::vector<ConfigMistake>& mistakes) const {
   Diagnostics diagnostics = sources;
   for (const ConfigMistake& mistake : mistakes) diagnostics.Error(positions.Find(mistake.path), mistake.message);
@@ -280,14 +288,14 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     ExpandedFiles files = expand(config.desc->filelist(), "filelist");
     std::vector<FileReadOnce> eval_read_once;
     std::string eval_place;
+    const EvalDesc& eval = config.desc->eval();
     const auto add_set = [&](EvalSet set, const std::string& path, const ExpandedFiles& expanded) {
       if (eval_read_once.empty()) eval_place = path;
       set.files = expanded.names;
-      const bool is_watched = config.eval_sets.empty() || set.name == config.desc->eval().watch();
+      const bool is_watched = set.number == WatchedSet(eval);
       config.eval_sets.insert(is_watched ? config.eval_sets.begin() : config.eval_sets.end(), std::move(set));
       eval_read_once.insert(eval_read_once.end(), expanded.read_once.begin(), expanded.read_once.end());
     };
-    const EvalDesc& eval = config.desc->eval();
     if (eval.filelist_size() > 0) add_set({}, "eval.filelist[0]", expand(eval.filelist(), "eval.filelist"));
     for (int i = 0; i < eval.set_size(); ++i) {
       const EvalDesc::Set& set = eval.set(i);

@@ -14,6 +14,7 @@
 
 namespace millrace {
 
+class EvalDesc;
 class EvalDesc_Set;
 class TrainerDesc;
 
@@ -55,6 +56,8 @@ struct ConfigRequest {
 
 /// Whether a set of eval.set is of the rows of the training files.
 bool IsSplit(const EvalDesc_Set& set);
+/// The number in eval.set of the set that is watched: that of eval.watch, or the first one. -1: that of eval.filelist.
+int WatchedSet(const EvalDesc& eval);
 
 /// A set of rows that evaluations measure.
 struct EvalSet {

@@ -135,11 +135,7 @@ std::string WatchedMetric(const TrainerDesc& desc) {
 /// What says which rows the watched set has: jobs in which it is the same measure the same rows.
 std::string WatchedRows(const TrainerDesc& desc) {
   const EvalDesc& eval = desc.eval();
-  int watched = -1;  // -1: eval.filelist
-  for (int i = 0; i < eval.set_size(); ++i) {
-    const bool is_first = eval.filelist_size() == 0 && i == 0;
-    if (eval.watch().empty() ? is_first : eval.set(i).name() == eval.watch()) watched = i;
-  }
+  const int watched = WatchedSet(eval);
   TrainerDesc rows;
   if (watched < 0) {
     *rows.mutable_eval()->mutable_filelist() = eval.filelist();
