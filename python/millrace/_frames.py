@@ -47,7 +47,7 @@ def _is_table(data):
 def warn_of_float_words(frame, what, words, stacklevel=3):
     """Warns of columns of a frame whose whole numbers came as floats and whose texts are words, which hash {} and vocabulary {} look
     up: of those that are such in all rows, or in a part of them (a chunk)."""
-    for column, text in frame.whole_floats([name for name in frame.columns if name in words]):
+    for column, text in frame.whole_floats(words):
         warnings.warn('%s: column "%s" holds whole numbers as floats: its words are "%s", not "%s". pandas makes floats of whole '
                       'numbers where some are missing; astype("Int64") keeps them' % (what, column, text, text[:-len(".0")]),
                       MillraceWarning, stacklevel=stacklevel)

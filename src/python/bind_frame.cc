@@ -301,17 +301,16 @@ std::string WholeFloat(const FrameColumn& column, const ArrowArray& rows) {
   return first;
 }
 
-/// Of `columns`, which the frame has, those that hold whole numbers as floats in a part of it, with a text of theirs.
+/// The frame's columns among `wanted` that hold whole numbers as floats in a part of it, with a text of theirs.
 std::vector<std::pair<std::string, std::string>> WholeFloats(const DataFrame& frame,
-                                                             const std::vector<std::string>& columns) {
+                                                             const std::vector<std::string>& wanted) {
   std::vector<std::pair<std::string, std::string>> found;
-  for (const std::string& name : columns) {
-    const auto at = std::find(frame.columns().begin(), frame.columns().end(), name);
-    if (at == frame.columns().end()) throw StatusError(NotFound(frame.name() + " has no column \"" + name + "\""));
+  for (size_t i = 0; i < frame.columns().size(); ++i) {
+    const std::string& name = frame.columns()[i];
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
     std::string text;
     for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
-      const FrameColumn& column = part->columns[static_cast<size_t>(at - frame.columns().begin())];
-      if (text.empty()) text = WholeFloat(column, *part->array.get());
+      if (text.empty()) text = WholeFloat(part->columns[i], *part->array.get());
     }
     if (!text.empty()) found.emplace_back(name, text);
   }
