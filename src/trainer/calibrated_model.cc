@@ -67,7 +67,7 @@ std::vector<CalibrationPlan> PlanCalibrations(const TrainerDesc& desc, const std
         const auto set = std::find_if(sets.begin(), sets.end(),
                                       [&](const EvalSet& one) { return wanted.has_set() && one.name == wanted.set(); });
         const auto number = set == sets.end() ? 0 : static_cast<size_t>(set - sets.begin());
-        if (why.empty()) plans.push_back({t, wanted.kind() == EvalDesc::Calibration::ISOTONIC, number});
+        if (why.empty()) plans.push_back({t, wanted.kind() == EvalDesc::Calibration::ISOTONIC, task.name, number});
       }
       if (any) continue;
       std::vector<std::string_view> names;
@@ -111,25 +111,16 @@ Result<MetricRegistry> WithCalibrationSums(const MetricRegistry& metrics) {
   return all;
 }
 
-void FitCalibrations(const std::vector<CalibrationPlan>& plans, size_t set, const CompiledModel& model,
-                     const MetricSet& metrics, size_t first, const MetricTotals& totals, int64_t examples,
-                     std::vector<TaskCalibration>* calibrations) {
-  for (size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].set != set) continue;
-    TaskCalibration& made = calibrations->emplace_back();
-    made.task = plans[i].task;
-    made.is_isotonic = plans[i].is_isotonic;
-    made.loss = model.tasks[made.task].name;
-    made.examples = examples;
-    const std::span<const double> sums = metrics.Sums(first + i, totals);
-    Result<CalibrationFit> fit = sums.empty() ? BadData("some have a prediction or a label that is NaN or infinite")
-                                              : FitCalibration(sums, made.is_isotonic);
-    if (fit.ok()) {
-      made.fit = *std::move(fit);
-    } else {
-      made.failure = fit.status().message();
-    }
+TaskCalibration Calibrate(const CalibrationPlan& plan, std::span<const double> sums, int64_t examples) {
+  TaskCalibration made{plan.task, plan.is_isotonic, plan.loss, examples, {}, {}};
+  Result<CalibrationFit> fit = sums.empty() ? BadData("some have a prediction or a label that is NaN or infinite")
+                                            : FitCalibration(sums, plan.is_isotonic);
+  if (fit.ok()) {
+    made.fit = *std::move(fit);
+  } else {
+    made.failure = fit.status().message();
   }
+  return made;
 }
 
 Result<std::shared_ptr<const CompiledModel>> CalibratedModel(const CompiledModel& model,

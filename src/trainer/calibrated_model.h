@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "config/trainer_desc_reader.h"
 #include "metrics/calibration_fit.h"
-#include "metrics/metric_set.h"
+#include "metrics/metric_list.h"
 #include "model/model_compiler.h"
 #include "trainer_desc.pb.h"
 
@@ -17,7 +18,8 @@ namespace millrace {
 struct CalibrationPlan {
   size_t task = 0;  ///< of CompiledModel::tasks
   bool is_isotonic = false;
-  size_t set = 0;  ///< of LoadedConfig::eval_sets
+  std::string loss;  ///< its name; empty: the only one
+  size_t set = 0;    ///< of LoadedConfig::eval_sets
 };
 
 /// What came of one.
@@ -48,10 +50,8 @@ Result<std::vector<MetricSpec>> AddCalibrationSums(const std::vector<Calibration
 /// Metrics with the one that these name.
 Result<MetricRegistry> WithCalibrationSums(const MetricRegistry& metrics);
 
-/// Fits each plan of a set to what metric `first` of `metrics` and those behind it added up over its `examples`.
-void FitCalibrations(const std::vector<CalibrationPlan>& plans, size_t set, const CompiledModel& model,
-                     const MetricSet& metrics, size_t first, const MetricTotals& totals, int64_t examples,
-                     std::vector<TaskCalibration>* calibrations);
+/// Fits a calibration to the sums of its metric over `examples` (MetricSet::Sums).
+TaskCalibration Calibrate(const CalibrationPlan& plan, std::span<const double> sums, int64_t examples);
 
 /// `model` with the predictions that are calibrated in place of those that are not: its forward part, losses and
 /// prediction alone, for who saves it. Calibrations that failed leave theirs.

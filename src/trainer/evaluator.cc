@@ -7,6 +7,7 @@
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -291,9 +292,11 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vec
   report.metrics = job_->eval_metrics().Compute(all.totals);
   report.metrics.resize(shown);
   report.non_finite_rows = job_->eval_metrics().NonFiniteRows(all.totals);
-  if (is_of_job) {
-    FitCalibrations(job_->calibrations(), number, job_->model(), job_->eval_metrics(), shown, all.totals,
-                    report.examples, &report.calibrations);
+  for (size_t i = 0; is_of_job && i < job_->calibrations().size(); ++i) {
+    const CalibrationPlan& plan = job_->calibrations()[i];
+    if (plan.set != number) continue;
+    const std::span<const double> sums = job_->eval_metrics().Sums(shown + i, all.totals);
+    report.calibrations.push_back(Calibrate(plan, sums, report.examples));
   }
   return report;
 }
