@@ -197,7 +197,7 @@ std::string Evaluator::ToBytes(const Share& share) {
   PutPassStats(share.data, &out);
   out.Put(static_cast<uint64_t>(share.sums.size()));
   for (const Sums& sums : share.sums) {
-    out.PutText(BytesOf(sums.totals));
+    PutTotals(sums.totals, &out);
     out.Put(sums.loss);
     out.Put(sums.examples);
   }
@@ -212,7 +212,7 @@ Result<Evaluator::Share> Evaluator::FromBytes(std::string_view bytes) const {
   const auto count = in.Get<uint64_t>();
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
     Sums& sums = share.sums.emplace_back();
-    std::optional<MetricTotals> totals = job_->eval_metrics().FromBytes(in.GetText());
+    std::optional<MetricTotals> totals = GetTotals(&in, job_->eval_metrics());
     if (!totals.has_value()) return Internal("another rank has measured other metrics");
     sums.totals = *std::move(totals);
     sums.loss = in.Get<double>();

@@ -1,5 +1,7 @@
 #include "trainer/rank_progress.h"
 
+#include <cstring>
+#include <span>
 #include <sstream>
 #include <type_traits>
 #include <utility>
@@ -47,10 +49,41 @@ void GetSet(WireReader* in, std::set<std::string>* set) {
 
 }  // namespace
 
-std::string BytesOf(const MetricTotals& totals) {
-  std::ostringstream out;
-  MetricSet::Write(totals, out);
-  return std::move(out).str();
+void PutTotals(const MetricTotals& totals, WireWriter* out) {
+  // The buckets of an AUC are 1 MB, most of them zeros until there are many rows.
+  const std::span<const double> sums = totals.sums;
+  const auto end_of = [&](size_t at, bool of_zeros) {
+    while (at < sums.size() && (sums[at] == 0) == of_zeros) ++at;
+    return at;
+  };
+  out->Put(static_cast<uint64_t>(sums.size()));
+  for (size_t at = 0; at < sums.size();) {
+    const size_t first = end_of(at, true);
+    out->Put(static_cast<uint64_t>(first - at));
+    at = end_of(first, false);
+    out->PutAll(sums.subspan(first, at - first));
+  }
+  std::ostringstream samples;
+  for (const GroupSample& sample : totals.samples) sample.Write(samples);
+  out->PutText(std::move(samples).str());
+}
+
+std::optional<MetricTotals> GetTotals(WireReader* in, const MetricSet& metrics) {
+  MetricTotals totals = metrics.NewTotals();
+  if (in->Get<uint64_t>() != totals.sums.size()) return std::nullopt;
+  const std::span<double> sums = totals.sums;
+  for (size_t at = 0; at < sums.size() && in->ok();) {
+    const auto zeros = in->Get<uint64_t>();
+    const std::string_view values = in->GetBytesOfAll<double>();
+    if (zeros > sums.size() - at || values.size() > (sums.size() - at - zeros) * sizeof(double)) return std::nullopt;
+    std::memcpy(sums.data() + at + zeros, values.data(), values.size());
+    at += zeros + values.size() / sizeof(double);
+  }
+  std::string_view samples = in->GetText();
+  for (GroupSample& sample : totals.samples) {
+    if (!sample.TakeBytes(&samples)) return std::nullopt;
+  }
+  return in->ok() && samples.empty() ? std::optional(std::move(totals)) : std::nullopt;
 }
 
 void PutPassStats(const PassStats& data, WireWriter* out) {
@@ -91,7 +124,7 @@ std::string RankProgress::ToBytes() const {
   WireWriter out(&bytes);
   out.PutText(trained.ToText());
   PutMap(bad_lines, &out);
-  out.PutText(BytesOf(totals));
+  PutTotals(totals, &out);
   for (const int64_t value : {batches, examples, read_nanoseconds, run_nanoseconds, exchange_nanoseconds})
     out.Put(value);
   PutPassStats(data, &out);
@@ -103,7 +136,7 @@ Result<RankProgress> RankProgress::FromBytes(std::string_view bytes, const Metri
   WireReader in(bytes);
   MR_ASSIGN(progress.trained, ConsumedRanges::FromText(in.GetText()));
   GetMap(&in, &progress.bad_lines);
-  std::optional<MetricTotals> totals = metrics.FromBytes(in.GetText());
+  std::optional<MetricTotals> totals = GetTotals(&in, metrics);
   for (int64_t* value : {&progress.batches, &progress.examples, &progress.read_nanoseconds, &progress.run_nanoseconds,
                          &progress.exchange_nanoseconds}) {
     *value = in.Get<int64_t>();

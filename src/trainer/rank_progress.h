@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,7 +40,9 @@ struct RankProgress {
 
 // What it is made of, for other messages.
 
-std::string BytesOf(const MetricTotals& totals);
+void PutTotals(const MetricTotals& totals, WireWriter* out);
+/// nullopt for totals of other metrics, or what PutTotals did not write.
+std::optional<MetricTotals> GetTotals(WireReader* in, const MetricSet& metrics);
 void PutPassStats(const PassStats& data, WireWriter* out);
 void GetPassStats(WireReader* in, PassStats* data);
 

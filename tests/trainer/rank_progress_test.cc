@@ -1,0 +1,64 @@
+#include "trainer/rank_progress.h"
+
+#include <gtest/gtest.h>
+
+#include "e2e/small_job.h"
+#include "trainer/in_process.h"
+
+namespace millrace {
+namespace {
+
+std::string BytesOf(const MetricTotals& totals) {
+  std::string bytes;
+  WireWriter out(&bytes);
+  PutTotals(totals, &out);
+  return bytes;
+}
+
+class PutTotalsTest : public testing::Test {
+ protected:
+  const SmallJob small_{32, 1};
+  const std::unique_ptr<JobSession> session_ = MakeJob(small_.DeepJob(""), "");
+  const MetricSet& metrics_ = session_->job().metrics();
+};
+
+TEST_F(PutTotalsTest, ZerosTakeNoBytesAndAllComesBack) {
+  const size_t size = metrics_.NewTotals().sums.size();
+  ASSERT_GT(size, 100000U);
+  for (const std::vector<size_t>& filled :
+       std::vector<std::vector<size_t>>{{}, {0}, {size - 1}, {0, 1, 2, 7, 9, size - 2, size - 1}}) {
+    MetricTotals totals = metrics_.NewTotals();
+    for (const size_t at : filled) totals.sums[at] = 0.1 + static_cast<double>(at);
+    ASSERT_FALSE(totals.samples.empty());
+    totals.samples[0].Add({.group = 7, .prediction = 0.25F, .weight = 1.0F});
+    const std::string bytes = BytesOf(totals);
+    EXPECT_LT(bytes.size(), 500U);
+    WireReader in(bytes);
+    const std::optional<MetricTotals> back = GetTotals(&in, metrics_);
+    ASSERT_TRUE(back.has_value());
+    EXPECT_TRUE(in.rest().empty());
+    EXPECT_EQ(back->sums, totals.sums);
+    EXPECT_EQ(back->samples[0].rows().size(), 1U);
+    for (size_t cut = 0; cut < bytes.size(); cut += 13) {
+      WireReader part(std::string_view(bytes).substr(0, cut));
+      EXPECT_FALSE(GetTotals(&part, metrics_).has_value()) << cut << " of " << bytes.size();
+    }
+  }
+}
+
+TEST_F(PutTotalsTest, MoreThanThereIsToCountIsRefused) {
+  const auto size = static_cast<uint64_t>(metrics_.NewTotals().sums.size());
+  const std::vector<double> values(3, 1.0);
+  for (const uint64_t zeros : {size - 2, size + 1, uint64_t{0} - 1}) {
+    std::string bytes;
+    WireWriter out(&bytes);
+    out.Put(size);
+    out.Put(zeros);
+    out.PutAll(std::span<const double>(values));
+    WireReader in(bytes);
+    EXPECT_FALSE(GetTotals(&in, metrics_).has_value()) << zeros;
+  }
+}
+
+}  // namespace
+}  // namespace millrace
