@@ -30,6 +30,7 @@ struct DefinedName {
   bool is_dense = false;
   bool is_used = true;
   std::string path;  ///< of a slot's block; empty for a layer
+  int64_t ids = 0;   ///< that a slot's vocabulary makes, at least; 0: unknown
 };
 
 /// What the checks of one configuration share. Paths are those of FieldPositions.

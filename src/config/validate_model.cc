@@ -512,6 +512,15 @@ class ModelCheck {
     const DefinedName* label = Slot(loss.label(), path + ".label");
     const bool is_class = !loss.has_class_name() &&
                           (loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY);
+    const bool is_click =
+        !loss.has_class_name() && (loss.kind() == LossDesc::LOG_LOSS || loss.kind() == LossDesc::SIGMOID_CROSS_ENTROPY);
+    constexpr int64_t kOfClicks = 2;
+    if (label != nullptr && is_click && label->ids > kOfClicks) {
+      check_.Error(path + ".label", "slot \"" + loss.label() + "\" has ids up to " + std::to_string(label->ids - 1) +
+                                        " of its vocabulary, but " + LossDesc::Kind_Name(loss.kind()) +
+                                        " takes 0 and 1: give it two words and oov_buckets: 0 (1 by default), so that "
+                                        "other texts have no id");
+    }
     if (label != nullptr && is_class && label->is_float) {
       check_.Error(path + ".label", "slot \"" + loss.label() + "\" holds floats, but " +
                                         LossDesc::Kind_Name(loss.kind()) + " reads a class (" + IdAdvice() + ")");
