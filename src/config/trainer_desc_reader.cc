@@ -1,5 +1,7 @@
 #include "config/trainer_desc_reader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -107,18 +109,23 @@ void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fil
   }
 }
 
+/// What is the same of all names of a file that is there, whatever links they go through.
+std::string IdentityOf(const std::string& file) {
+  struct stat found {};
+  if (HasScheme(file)) return file;
+  if (::stat(file.c_str(), &found) != 0) return std::filesystem::path(file).lexically_normal().string();
+  return std::to_string(found.st_dev) + " " + std::to_string(found.st_ino);
+}
+
 /// Warns of files that train and that an evaluation set names, too, once a set.
 void WarnOfTrainedSets(const TrainerDesc& desc, const std::vector<std::string>& files, const std::vector<EvalSet>& sets,
                        const FieldPositions& positions, Diagnostics* diagnostics) {
-  if (desc.infer()) return;
-  const auto plain = [](const std::string& file) {
-    return HasScheme(file) ? file : std::filesystem::path(file).lexically_normal().string();
-  };
+  if (desc.infer() || sets.empty()) return;
   std::set<std::string> trained;
-  for (const std::string& file : files) trained.insert(plain(file));
+  for (const std::string& file : files) trained.insert(IdentityOf(file));
   for (const EvalSet& set : sets) {
     if (set.is_split) continue;
-    const auto is_trained = [&](const std::string& file) { return trained.contains(plain(file)); };
+    const auto is_trained = [&](const std::string& file) { return trained.contains(IdentityOf(file)); };
     const auto first = std::find_if(set.files.begin(), set.files.end(), is_trained);
     if (first == set.files.end()) continue;
     const auto others = std::count_if(first + 1, set.files.end(), is_trained);
@@ -157,10 +164,10 @@ void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fi
 
 /// The rows of a file that several passes name are trained in each of them.
 void WarnOfSharedFiles(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
-  std::map<std::string_view, size_t> first_pass;
+  std::map<std::string, size_t> first_pass;
   for (size_t i = 0; i < config.pass_files.size(); ++i) {
     for (const std::string& file : config.pass_files[i]) {
-      const size_t first = first_pass.try_emplace(file, i).first->second;
+      const size_t first = first_pass.try_emplace(IdentityOf(file), i).first->second;
       if (first == i) continue;
       diagnostics->Warning(positions.Find(ElementPath("incremental.pass", i) + ".filelist"),
                            "\"" + file + "\" is a file of pass \"" +

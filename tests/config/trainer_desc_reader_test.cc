@@ -84,6 +84,12 @@ TEST_F(ReaderTest, FilesThatTrainAndAreEvaluatedAreToldOnceASet) {
                                     "/test\" filelist: \"" + folder_ + "/part-1\" }");
   EXPECT_THAT(told, HasSubstr("warning: \"" + folder_ + "/./part-0\" and 1 other file of eval.filelist also train: "));
   EXPECT_THAT(told, HasSubstr("warning: \"" + folder_ + "/part-1\" of the evaluation set \"x\" also trains: "));
+  std::filesystem::create_symlink(folder_ + "/part-0", folder_ + "/link");
+  std::filesystem::create_hard_link(folder_ + "/part-1", folder_ + "/twin");
+  for (const char* const name : {"/link", "/twin"}) {
+    EXPECT_THAT(warnings("filelist: \"" + folder_ + name + "\""),
+                HasSubstr(folder_ + name + "\" of eval.filelist also trains: "));
+  }
 }
 
 TEST_F(ReaderTest, RowsThatComeOnceMakeNoSecondEpoch) {

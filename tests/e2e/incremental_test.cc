@@ -67,10 +67,13 @@ TEST_P(IncrementalJob, ADayWhoseLogHasNotComeEndsTheRunWhichGoesOnThere) {
 }
 
 TEST_P(IncrementalJob, AFileOfTwoDaysIsTold) {
-  Process twice("trainer", {"--trainer_desc=" + Job(2), "--validate_only",
-                            "--set=incremental.pass[1].filelist=\"" + small_.files()[0] + "\""});
-  EXPECT_EQ(twice.Wait(), 0) << twice.errors();
-  EXPECT_THAT(twice.errors(), HasSubstr("is a file of pass \"d0\", too: its rows are trained in both"));
+  std::filesystem::create_symlink(small_.files()[0], small_.folder() + "/link");
+  for (const std::string& name : {small_.files()[0], small_.folder() + "/link"}) {
+    Process twice("trainer", {"--trainer_desc=" + Job(2), "--validate_only",
+                              "--set=incremental.pass[1].filelist=\"" + name + "\""});
+    EXPECT_EQ(twice.Wait(), 0) << twice.errors();
+    EXPECT_THAT(twice.errors(), HasSubstr(name + "\" is a file of pass \"d0\", too: its rows are trained in both"));
+  }
 }
 
 TEST_P(IncrementalJob, SaveIntervalLeavesOutModelsButTheLast) {
