@@ -1,5 +1,6 @@
 #include "app/score_lines.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,19 @@ Status WriteFailed(const std::string& output) {
   return IoErrorFromErrno("cannot write scores to \"" + output + "\"", errno);
 }
 
+/// Keeps what a file holds until the first score comes: an input that cannot be read leaves it as it was.
+OutputFile OpenOutput(const std::string& output) {
+  if (output == "-") return OutputFile(stdout);
+  const int file = ::open(output.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  return OutputFile(file < 0 ? nullptr : ::fdopen(file, "w"));
+}
+
+/// What is no plain file has nothing to lose.
+Status EmptyOutput(std::FILE* file, const std::string& output) {
+  if (file == nullptr || file == stdout) return Status::Ok();
+  return ::ftruncate(::fileno(file), 0) == 0 || errno == EINVAL ? Status::Ok() : WriteFailed(output);
+}
+
 /// Makes sure of what was written: the last of it is written now, and a full disk may show at the close alone.
 Status CloseOutput(OutputFile file, const std::string& output) {
   if (file == nullptr) return Status::Ok();
@@ -55,7 +69,7 @@ Status CloseOutput(OutputFile file, const std::string& output) {
   return IoError("\"" + output + "\" was removed or replaced while scores were written to it: they are lost");
 }
 
-// Opening the output for writing empties it.
+// What is written there would take the place of what is read.
 Status CheckIsNotRead(const std::string& output, const std::string& flag, const std::string& file) {
   if (output == "-" || file == "-" || !IsSamePlainFile(output, file)) return Status::Ok();
   return InvalidConfig("--output and " + flag + " are the same file, \"" + file + "\", which would be lost");
@@ -446,7 +460,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
             PredictSession::Create(predictor, dataset->schema(), desc.batch_size(), &dataset->files()));
   OutputFile out;
   if (!request.output.empty()) {
-    out.reset(request.output == "-" ? stdout : std::fopen(request.output.c_str(), "w"));
+    out = OpenOutput(request.output);
     if (out == nullptr) return WriteFailed(request.output);
   }
 
@@ -463,12 +477,17 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   TellOfColumns(predictor);
   MR_TRY(dataset->BeginPass({}));
   PromptOutput prompt(out.get());
+  bool is_empty = false;
+  const auto empty_once = [&] {
+    return std::exchange(is_empty, true) ? Status::Ok() : EmptyOutput(out.get(), request.output);
+  };
   while (true) {
     Result<BatchPtr> next = dataset->source(0).Next(stop);
     if (!next.ok()) return explained(std::move(next).status());
     const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
     MR_ASSIGN(const std::span<const float> scores, session->Run(*batch, stop));
+    MR_TRY(empty_once());
     const size_t columns = session->columns();
     non_finite.Take(*batch, scores, columns);
     for (size_t i = 0; i < columns; ++i) metrics[i].Add(scores, i, columns, *batch);
@@ -491,6 +510,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   if (stats.rows == 0)
     std::fprintf(stderr, "warning: no rows in %s\n", request.input == "-" ? "standard input" : Harmless(file).c_str());
   for (const auto& [column, warning] : ValueWarnings(stats)) std::fprintf(stderr, "%s\n", warning.c_str());
+  MR_TRY(empty_once());
   MR_TRY(CloseOutput(std::move(out), request.output));
   for (const ScoreMetrics& measured : metrics) {
     if (const std::string text = measured.Text(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());

@@ -331,6 +331,13 @@ TEST_F(BestAndLast, ScoresThatAreNotUnderTheirNameAtTheEndAreAFailure) {
     EXPECT_THAT(errors_, HasSubstr("\"" + folder + "/scores\" was removed or replaced while scores were written"));
   }
   EXPECT_EQ(run(folder + "/scores", "cat"), 0) << errors_;
+  const std::string scores = ReadFile(folder + "/scores").value();
+  for (const char* const none : {"echo no line", "true", "exit 5"}) {
+    EXPECT_EQ(run(folder + "/scores", none), 3) << errors_;
+    EXPECT_EQ(ReadFile(folder + "/scores").value(), scores) << "an input without a score leaves the file as it was";
+  }
+  EXPECT_EQ(run(folder + "/scores", "head -n 2"), 0) << errors_;
+  EXPECT_LT(ReadFile(folder + "/scores").value().size(), scores.size());
   EXPECT_EQ(run("/dev/null", "cat"), 0) << errors_;
   EXPECT_EQ(run("/dev/full", "cat"), 3);
   EXPECT_THAT(errors_, HasSubstr("cannot write scores to \"/dev/full\": No space left on device"));
