@@ -126,8 +126,12 @@ Status LeaveOutAbsent(const Predictor& predictor, const DataFeedFactory& feeds, 
   for (const AbsentSlot& slot : absent) {
     EraseSlot(slot.slot, desc);
     // What is told here need not be told once more as a column that the files of the training had.
-    auto* const trained = desc->mutable_feature_states()->mutable_column();
-    trained->erase(std::remove(trained->begin(), trained->end(), slot.column), trained->end());
+    FeatureStates& trained = *desc->mutable_feature_states();
+    for (int i = trained.column_size() - 1; i >= 0; --i) {
+      if (trained.column(i) != slot.column) continue;
+      trained.mutable_column()->DeleteSubrange(i, 1);
+      if (trained.type_size() > i) trained.mutable_type()->DeleteSubrange(i, 1);
+    }
     columns += (columns.empty() ? "\"" : ", \"") + Harmless(slot.column) + "\"";
     unmeasured.insert(slot.tasks.begin(), slot.tasks.end());
   }
