@@ -81,7 +81,10 @@ void StopOnSignal::Wait() {
 
 void StopOnSignal::Say(int signal) const {
   if (signal != SIGCONT) {
-    std::fputs("\nstopping after the current batch; once more to stop at once\n", stderr);
+    // Those that may come again stop nothing at once.
+    const bool may_come_again = signal == SIGHUP || signal == SIGUSR1;
+    std::fprintf(stderr, "\nstopping after the current batch; %s to stop at once\n",
+                 may_come_again ? "SIGINT or SIGTERM twice" : "once more");
     return;
   }
   // It sends the same for both, and who was lost on another host is not seen from here.

@@ -338,7 +338,7 @@ TEST_F(RanksCommandTest, RanksThatWereSuspendedWithTheirLauncherGoOn) {
   EXPECT_GT(trained(), before);
   ranks.Signal(SIGUSR1);
   EXPECT_EQ(ranks.Wait(), 130) << ranks.errors();
-  EXPECT_THAT(ranks.errors(), HasSubstr("stopping after the current batch; once more to stop at once"));
+  EXPECT_THAT(ranks.errors(), HasSubstr("stopping after the current batch; SIGINT or SIGTERM twice to stop at once"));
   EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
 }
 
