@@ -270,7 +270,7 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
       return true;
     }
     ++lane.stats.files;
-    if (lane.reader->lines() == 0) ++lane.stats.empty_files;
+    if (lane.reader->lines() <= (lane.header != nullptr ? uint64_t{1} : uint64_t{0})) ++lane.stats.empty_files;
     if (options_.spans != nullptr) options_.spans->Add(lane.track, "file", (*files_)[lane.file], lane.opened);
     lane.reader.reset();
   }

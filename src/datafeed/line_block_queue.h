@@ -19,8 +19,8 @@ namespace millrace {
 
 /// What a LineBlockQueue met so far.
 struct LineBlockQueueStats {
-  int64_t files = 0;  ///< read to their end
-  int64_t empty_files = 0;
+  int64_t files = 0;        ///< read to their end
+  int64_t empty_files = 0;  ///< of them: without a line behind a header
   int64_t retries = 0;
   int64_t bytes = 0;
   int64_t lines = 0;
