@@ -154,7 +154,7 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
       continue;
     }
     if (std::find(found + 1, names.end(), column) != names.end()) {
-      report(of + " names two columns \"" + column + "\"");
+      report(of + " names two columns \"" + column + "\": a feature takes the one of this name; rename the other");
     }
     places[static_cast<size_t>(found - names.begin())] = static_cast<int>(i);
   }
