@@ -26,8 +26,8 @@
 #include "features/feature_statistics.h"
 #include "kernels/gemm.h"
 #include "program/block_builder.h"
-#include "trainer/evaluation_headers.h"
 #include "trainer/feature_preparation.h"
+#include "trainer/input_headers.h"
 #include "trainer/job_run.h"
 #include "trainer/output_folder.h"
 
@@ -160,14 +160,14 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
   }
-  // Statistics may take long: evaluation files that lack columns, and a folder that cannot be had, are told before;
-  // nobody else takes the folder meanwhile.
+  // What comes next may take long: files that lack columns, and a folder that cannot be had, are told before; nobody
+  // else takes the folder while statistics are taken.
   Result<FileDescriptor> folder = FileDescriptor();
-  if (leads && NeedsStatistics(config.desc->data_desc()) && FLAGS_print_ops.empty()) {
-    const Status headers = CheckEvaluationHeaders(config, loaded.environment, stop);
+  if (leads && FLAGS_print_ops.empty()) {
+    const Status headers = CheckInputHeaders(config, loaded.environment, stop);
     if (!headers.ok()) {
       folder = headers;
-    } else if (!output_dir.empty() && !FLAGS_validate_only) {
+    } else if (NeedsStatistics(config.desc->data_desc()) && !output_dir.empty() && !FLAGS_validate_only) {
       folder = MakeOutputFolder(output_dir);
     }
   }

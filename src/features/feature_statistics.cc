@@ -30,6 +30,20 @@ std::vector<std::string> NamesOfLacking(const DataFeedDesc& desc) {
 
 bool NeedsStatistics(const DataFeedDesc& desc) { return desc.feature_size() > 0 && !NamesOfLacking(desc).empty(); }
 
+void ForgetStatistics(DataFeedDesc* desc) {
+  for (FeatureDesc& feature : *desc->mutable_feature()) {
+    feature.clear_standardize();
+    if (feature.bucketize().has_quantiles()) {
+      feature.mutable_bucketize()->clear_quantiles();
+      feature.mutable_bucketize()->add_boundaries(0);
+    }
+    if (feature.has_vocabulary()) {
+      *feature.mutable_vocabulary() = VocabularyStep();
+      feature.mutable_vocabulary()->add_words("-");
+    }
+  }
+}
+
 Result<std::unique_ptr<FeatureStatistics>> FeatureStatistics::Create(const DataFeedDesc& desc) {
   MR_ASSIGN(std::shared_ptr<const FeaturePlan> plan,
             FeaturePlan::Create(desc, NamesOfLacking(desc), FeaturePlan::Use::kStatistics));

@@ -24,6 +24,9 @@ class FeatureStates;
 /// Whether features of `desc` need statistics that it does not have.
 bool NeedsStatistics(const DataFeedDesc& desc);
 
+/// Lets features read columns without what they are to learn from the training files.
+void ForgetStatistics(DataFeedDesc* desc);
+
 /// Gathers what features must know of the training files: means and deviations, quantiles, words. Numbers that are not
 /// finite are left out. What comes of it does not hang on the order of rows, nor on how they are divided among
 /// gatherers that are added up. One thread.

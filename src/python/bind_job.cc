@@ -25,8 +25,8 @@
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "trainer/batch_observers.h"
-#include "trainer/evaluation_headers.h"
 #include "trainer/feature_preparation.h"
+#include "trainer/input_headers.h"
 #include "trainer/job_run.h"
 #include "trainer/pass_models.h"
 
@@ -263,8 +263,8 @@ class PyJob {
           frames_.empty() && loaded.config.files == std::vector<std::string>{std::string(kTrainedRows)};
       if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
       if (!lacks_rows) {
-        if (group == nullptr && NeedsStatistics(loaded.config.desc->data_desc()))
-          MR_TRY(CheckEvaluationHeaders(loaded.config, own, stop));
+        const bool leads = group == nullptr || group->leads();
+        MR_TRY(Agreed(group, leads ? CheckInputHeaders(loaded.config, own, stop) : Status::Ok()));
         const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
         MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
         NoteColumns(&loaded.config);

@@ -21,7 +21,6 @@
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
 #include "trainer/bytes_line.h"
-#include "trainer/evaluation_headers.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
 #include "trainer/job_checkpointer.h"
@@ -373,7 +372,6 @@ Status JobRun::Start(const std::string& resume, const std::string& model) {
   const bool has_checkpoints = keeps && (!job_.desc().infer() || resume != "never");
   if (session_.leads()) {
     MR_TRY(CheckRequest(job_, resume, model));
-    if (!job_.feeds_itself()) MR_TRY(CheckEvaluationHeaders(job_.config(), job_.environment(), stop_));
     if (keeps && !folder_.is_open()) {
       MR_ASSIGN(folder_, MakeOutputFolder(job_.output_dir()));
     }

@@ -165,6 +165,27 @@ TEST(FeaturesJob, HeadersOfEvaluationFilesAreLookedAtBeforeTraining) {
   }
 }
 
+TEST(FeaturesJob, HeadersOfAllFilesAreLookedAtBeforeTraining) {
+  const CsvJob csv(40);
+  const auto write = [&](const std::string& name, const std::string& header) {
+    EXPECT_TRUE(WriteFileAtomically(csv.folder() + "/" + name, header + "\n1,20,a,b\n").ok());
+    return csv.folder() + "/" + name;
+  };
+  const std::string second = write("second.csv", "klick,age,country,genres");
+  const std::string third = write("third.csv", "click,age,country,genre");
+  for (const char* const statistics : {"standardize {}", "log1p {}"}) {
+    Process trainer("trainer",
+                    {"--trainer_desc=" + csv.Job("epochs: 1"), "--set=eval.filelist=\"" + second + "\"",
+                     "--set=data_desc.feature[age]={ name: \"age\" default: \"30\" " + std::string(statistics) + " }",
+                     "--set=filelist=[\"" + csv.File(0) + "\", \"" + csv.File(1) + "\", \"" + third + "\"]"});
+    EXPECT_EQ(trainer.Wait(), 3) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), HasSubstr("before training: " + second + ":1: the header has no column \"click\""));
+    EXPECT_THAT(trainer.errors(),
+                HasSubstr(third + ":1: the header has no column \"genres\"; did you mean \"genre\"?"));
+    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("rows")));
+  }
+}
+
 TEST(FeaturesJob, ARunThatGoesOnHasTheStatisticsOfItsBeginning) {
   const CsvJob csv(400);
   const std::string out = csv.folder() + "/out";
