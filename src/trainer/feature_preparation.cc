@@ -17,6 +17,7 @@
 #include "features/feature_statistics.h"
 #include "runtime/checkpoint_manifest.h"
 #include "trainer/checkpoint_store.h"
+#include "trainer/job_session.h"
 #include "trainer/progress_line.h"
 #include "trainer_desc.pb.h"
 
@@ -141,6 +142,7 @@ Status Prepare(const FeaturePreparation& how, const Environment& environment, co
 Status PrepareOnRanks(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
                       LoadedConfig* config) {
   RankGroup& ranks = *how.ranks;
+  MR_TRY(CheckRanksOfStep(*config->desc, ranks.size()));  // before the files are read
   const std::stop_token ended = ranks.common_end().Begin();
   const std::stop_callback give_up(stop, [&ranks] { ranks.common_end().GiveUp(); });
   const Status known = ranks.leads() ? PrepareKnown(how, environment, ended, config) : Status::Ok();

@@ -158,6 +158,16 @@ Status JobSession::SetServers() {
   return ranks_->tables().SetServers(servers);
 }
 
+Status CheckRanksOfStep(const TrainerDesc& desc, int ranks) {
+  const DistDesc& dist = desc.dist();
+  const int trainers = ranks - (ranks > 1 && dist.mode() == DistDesc::SPLIT ? dist.servers() : 0);
+  const int batches = std::max(1, dist.micro_batches());
+  if (!desc.has_dist() || dist.update() != DistDesc::SYNC || desc.infer() || trainers <= batches) return Status::Ok();
+  return InvalidConfig("dist.micro_batches: a step of " + std::to_string(batches) + " batches has none for some of " +
+                       std::to_string(trainers) + " ranks that train; start at most " + std::to_string(batches) +
+                       ", or make micro_batches a multiple of the ranks");
+}
+
 Status JobSession::JoinRanks() {
   if (ranks_ == nullptr) {
     own_cluster_ = std::make_unique<LocalCluster>(1);
@@ -165,11 +175,7 @@ Status JobSession::JoinRanks() {
     ranks_ = own_ranks_.get();
   }
   MR_TRY(SetServers());
-  if (const int batches = job_->rank_micro_batches(); job_->trains_in_step() && ranks_->trainers() > batches) {
-    return InvalidConfig("dist.micro_batches: a step of " + std::to_string(batches) + " batches has none for some of " +
-                         std::to_string(ranks_->trainers()) + " ranks that train; start at most " +
-                         std::to_string(batches) + ", or make micro_batches a multiple of the ranks");
-  }
+  MR_TRY(CheckRanksOfStep(job_->desc(), ranks_->size()));
   rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls(), ranks_->trainers());
   const RankTableOptions options{job_->wire_float(), static_cast<size_t>(job_->workers()), job_->geo_steps()};
   tables_ = RankTableFactory(tables_, ranks_->tables(), options);

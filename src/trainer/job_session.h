@@ -127,4 +127,7 @@ class JobSession {
   Dataset* dataset_;
 };
 
+/// kInvalidConfig where so many ranks are more than a step in step has batches for.
+Status CheckRanksOfStep(const TrainerDesc& desc, int ranks);
+
 }  // namespace millrace

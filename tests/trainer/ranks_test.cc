@@ -477,6 +477,19 @@ std::string AgesJob(const std::string& files, const std::string& more) {
          "label: \"label\" } optimizer { sgd { lr: 0.1 } } }";
 }
 
+TEST_F(RanksTest, MoreRanksThanMicroBatchesAreRefusedBeforeStatistics) {
+  const std::string mark = Folder("mark");
+  std::ofstream(Folder("data.csv")) << "label,age,word\n1,30,a\n";
+  std::ofstream(Folder("job.prototxt")) << AgesJob(Folder("data.csv"), "pipe_command: \"touch " + mark + "; cat\"")
+                                        << " dist { update: SYNC micro_batches: 2 }\n";
+  std::array<std::stop_source, 3> stops;
+  for (const Prepared& rank : PrepareFeaturesOn(3, Folder("job.prototxt"), stops)) {
+    EXPECT_EQ(rank.status.code(), StatusCode::kInvalidConfig) << rank.status.ToString();
+    EXPECT_THAT(rank.status.message(), HasSubstr("a step of 2 batches has none for some of 3 ranks"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
 TEST_F(RanksTest, AStopOfAnyRankEndsStatistics) {
   const std::string mark = Folder("mark");
   std::ofstream(Folder("data.csv")) << "label,age,word\n1,30,a\n";
