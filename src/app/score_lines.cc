@@ -513,7 +513,9 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   }
   if (stats.rows == 0)
     std::fprintf(stderr, "warning: no rows in %s\n", request.input == "-" ? "standard input" : Harmless(file).c_str());
-  for (const auto& [column, warning] : ValueWarnings(stats)) std::fprintf(stderr, "%s\n", warning.c_str());
+  for (const auto& [column, warning] : ValueWarnings(stats, Reads::kModel)) {
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
   MR_TRY(empty_once());
   MR_TRY(CloseOutput(std::move(out), request.output));
   for (const ScoreMetrics& measured : metrics) {

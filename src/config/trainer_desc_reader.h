@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -78,6 +79,8 @@ struct LoadedConfig {
   std::vector<std::vector<std::string>> pass_files;
   /// Rendered warnings, to be shown to the user once; empty: none.
   std::string warnings;
+  /// Columns of whose values the user was warned while features were prepared.
+  std::set<std::string> warned_columns;
   /// The texts and where each field stands in them, for mistakes that show later.
   Diagnostics sources;
   FieldPositions positions;

@@ -37,9 +37,7 @@ std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
 /// What to do about a text that stands where a value should, and by which other programs mean that there is none;
 /// nothing for other texts.
 std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_view text) {
-  constexpr std::string_view kWords[] = {"NA",   "N/A",  "#N/A", "n/a", "na", "NULL", "null", "Null",
-                                         "None", "none", "nil",  "\\N", "?",  "-",    "."};
-  if (std::find(std::begin(kWords), std::end(kWords), text) == std::end(kWords)) return "";
+  if (!MeansNothing(text)) return "";
   const std::string quoted = text == "\\N" ? "\\\\N" : std::string(text);
   return "; where it means that there is no value, say csv { missing: \"" + quoted + "\" }" +
          (feature.is_dense && !feature.has_default
@@ -48,6 +46,12 @@ std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_vie
 }
 
 }  // namespace
+
+bool MeansNothing(std::string_view text) {
+  constexpr std::string_view kWords[] = {"NA",   "N/A", "#N/A", "n/a", "na", "NULL", "null", "Null", "None",
+                                         "none", "nil", "\\N",  "?",   "-",  ".",    "NaN",  "nan",  "<NA>"};
+  return std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords);
+}
 
 struct FeaturePlans::Last {
   std::mutex mutex;

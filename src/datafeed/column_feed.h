@@ -72,6 +72,9 @@ class ColumnFeed : public FormatFeed {
   std::vector<size_t> begins_;
 };
 
+/// Whether other programs mean by this text that there is no value: "NA", "null".
+bool MeansNothing(std::string_view text);
+
 /// Compiles the plans of makers, which are called once for each thread: a plan that is the last one's is shared, as its
 /// vocabularies may be large. Any thread.
 class FeaturePlans {

@@ -64,7 +64,7 @@ Result<std::vector<std::string>> CsvHeaderNames(std::string_view header, const D
 
 Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                         const ColumnSetup& setup) {
-  std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, DialectOf(desc.csv())));
+  std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, desc, DialectOf(desc.csv())));
   feed->trained_.assign(desc.feature_states().column().begin(), desc.feature_states().column().end());
   feed->said_ = setup.said;
   std::vector<FeatureMistake> mistakes;
@@ -74,8 +74,16 @@ Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema
   return std::unique_ptr<DataFeed>(std::move(feed));
 }
 
-CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, CsvDialect dialect)
-    : ColumnFeed(schema, setup, true), dialect_(std::move(dialect)), cut_(dialect_) {}
+CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc,
+                             CsvDialect dialect)
+    : ColumnFeed(schema, setup, true), dialect_(std::move(dialect)), cut_(dialect_), forms_(plan().columns(), desc) {}
+
+ValueNames CsvColumnFeed::names() const {
+  ValueNames names;
+  names.lines = lines_;
+  forms_.AddTo(&names);
+  return names;
+}
 
 Status CsvColumnFeed::TakeHeader(std::string_view header) {
   note_.clear();
@@ -178,7 +186,12 @@ LineResult CsvColumnFeed::Read(std::string_view line) {
     if (cut_.count() < places_.size() || !options().ignore_trailing) return FailWidth(line);
     ++counted().trailing_lines;
   }
-  return PutRow(line);
+  const LineResult result = PutRow(line);
+  if (result != LineResult::kRow) [[unlikely]]
+    return result;
+  ++lines_;
+  counted().number_forms = forms_.TakeLine(texts(), begins());
+  return result;
 }
 
 LineResult CsvColumnFeed::FailWidth(std::string_view line) {

@@ -6,22 +6,24 @@
 #include <vector>
 
 #include "datafeed/column_feed.h"
+#include "datafeed/number_forms.h"
 #include "features/csv_cutter.h"
 
 namespace millrace {
 
 /// Rows of lines of CSV, of whose columns features make slots: found by the names in the header of a file, or, where
 /// files have none, by those of `csv.names`. One thread.
-class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
+class CsvColumnFeed final : public ColumnFeed, public HeadedFeed, public NamedValuesFeed {
  public:
   static Result<std::unique_ptr<DataFeed>> Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                   const ColumnSetup& setup);
 
   Status TakeHeader(std::string_view header) override;
   const std::string& note() const override { return note_; }
+  ValueNames names() const override;
 
  private:
-  CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, CsvDialect dialect);
+  CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, CsvDialect dialect);
   LineResult Read(std::string_view line) override;
   /// kBadData for a header whose names are those of the plan where another delimiter cuts it.
   Status CheckDelimiter(std::string_view header, const std::vector<std::string>& names) const;
@@ -39,6 +41,8 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   std::vector<std::string> trained_;  ///< columns of the file that trained first; empty: not known
   std::shared_ptr<SaidOnce> said_;
   std::vector<int> places_;  ///< by position in a line: the column of the plan, or -1
+  NumberForms forms_;
+  int64_t lines_ = 0;
 };
 
 /// The columns that a header names.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/edit_distance.h"
-#include "features/feature_spec.h"
+#include "datafeed/number_forms.h"
 #include "features/number_text.h"
 
 namespace millrace {
@@ -39,18 +39,16 @@ std::string HintOn(std::string_view line) {
 
 class JsonLines final : public ColumnFeed, public NamedValuesFeed {
  public:
-  /// `words` are sorted (WordColumns).
-  JsonLines(const SlotSchema& schema, const ColumnSetup& setup, const std::vector<std::string>& words)
+  JsonLines(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
       : ColumnFeed(schema, setup),
         elements_(texts().size()),
         lists_(texts().size()),
         seen_(texts().size()),
-        numbers_(texts().size()) {
+        forms_(plan().columns(), desc) {
     for (size_t i = 0; i < plan().columns().size(); ++i) {
       unnamed_.push_back(i);
       const std::string& column = plan().columns()[i];
       places_.emplace(column, i);
-      numbers_[i].are_words = std::binary_search(words.begin(), words.end(), column);
       for (size_t dot = column.find('.'); dot != std::string::npos; dot = column.find('.', dot + 1)) {
         parents_.insert(column.substr(0, dot));
       }
@@ -62,25 +60,12 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
     names.lines = lines_;
     names.some = first_names_;
     for (const size_t column : unnamed_) names.absent.insert(plan().columns()[column]);
-    for (size_t i = 0; i < numbers_.size(); ++i) {
-      const std::string& column = plan().columns()[i];
-      if (!numbers_[i].whole_float.empty()) names.whole_floats.emplace(column, numbers_[i].whole_float);
-      if (numbers_[i].has_whole) names.whole.insert(column);
-      if (numbers_[i].has_fraction) names.fractions.insert(column);
-    }
+    forms_.AddTo(&names);
     return names;
   }
 
  private:
   static constexpr size_t kNoColumn = SIZE_MAX;
-
-  /// How the numbers of a column were written.
-  struct Numbers {
-    bool are_words = false;  ///< otherwise nobody asks
-    bool has_whole = false;
-    bool has_fraction = false;
-    std::string whole_float;  ///< the first one; empty: none
-  };
 
   LineResult Read(std::string_view line) override {
     if (std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t' || c == '\r'; })) {
@@ -98,6 +83,7 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
     std::fill(lists_.begin(), lists_.end(), FeatureRow::List());
     std::fill(seen_.begin(), seen_.end(), false);
     path_.clear();
+    forms_.ForgetLine();
     has_failed_ = false;
     const error_code error = Walk(line);
     if (!unnamed_.empty()) std::erase_if(unnamed_, [this](size_t column) { return seen_[column]; });
@@ -113,7 +99,9 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
       if (seen_[i] && !elements_[i].empty()) lists_[i] = elements_[i];
     }
     if (plan().times().has_value() && !seen_[static_cast<size_t>(plan().times()->column)]) return FailTime();
-    return PutRow(line, lists_);
+    const LineResult result = PutRow(line, lists_);
+    if (result == LineResult::kRow) counted().number_forms = forms_.KeepLine();
+    return result;
   }
 
   error_code Walk(std::string_view line) {
@@ -200,7 +188,7 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
         std::string_view token = scalar.raw_json_token();
         while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
         *text = token;
-        if (numbers_[column].are_words) LookAtNumber(token, &numbers_[column]);
+        if (forms_.IsWatched(column)) forms_.Look(column, token, static_cast<size_t>(token.data() - buffer_.data()));
         return simdjson::SUCCESS;
       }
       case json_type::boolean: {
@@ -220,17 +208,6 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
     Fail(LineErrorKind::kMissingValues, "",
          "no key \"" + column + "\", by which eval.set.since parts rows" + DidYouMean(column, known));
     return LineResult::kBad;
-  }
-
-  static void LookAtNumber(std::string_view token, Numbers* numbers) {
-    const size_t dot = token.find('.');
-    if (token.find_first_not_of("-0123456789") == token.npos) {
-      numbers->has_whole = true;
-    } else if (dot == token.npos || token.find_first_not_of('0', dot + 1) != token.npos) {
-      numbers->has_fraction = true;
-    } else if (numbers->whole_float.empty()) {
-      numbers->whole_float = token;
-    }
   }
 
   error_code FailColumn(size_t column, const std::string& message) {
@@ -253,8 +230,8 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
   std::vector<std::vector<std::string_view>> elements_;  ///< of arrays, by column
   std::vector<FeatureRow::List> lists_;
   std::vector<bool> seen_;
-  std::vector<Numbers> numbers_;  ///< by column
-  std::vector<size_t> unnamed_;   ///< columns that no line has had
+  NumberForms forms_;
+  std::vector<size_t> unnamed_;  ///< columns that no line has had
   int64_t lines_ = 0;
   std::set<std::string> first_names_;
   bool has_failed_ = false;
@@ -284,7 +261,7 @@ Result<std::vector<std::string>> JsonColumnNames(std::string_view line) {
 
 Result<std::unique_ptr<DataFeed>> JsonColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                          const ColumnSetup& setup) {
-  return std::unique_ptr<DataFeed>(std::make_unique<JsonLines>(schema, setup, WordColumns(desc)));
+  return std::unique_ptr<DataFeed>(std::make_unique<JsonLines>(schema, setup, desc));
 }
 
 }  // namespace millrace

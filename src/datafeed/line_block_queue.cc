@@ -285,6 +285,11 @@ std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
   return place + " (a " + (is_record ? "record" : "line") + " of pipe_command's output)";
 }
 
+std::string LineBlockQueue::DescribeByte(uint32_t file, uint64_t line, size_t byte) const {
+  if (cut_.in_memory != nullptr || !cut_.is_text() || !opener_->pipe_command().empty()) return DescribeLine(file, line);
+  return DescribeLine(file, line) + ":" + std::to_string(byte);
+}
+
 Status LineBlockQueue::DescribeLine(const LineError& error, uint32_t file, uint64_t line) const {
   if (cut_.in_memory != nullptr) return BadData(DescribeLines((*files_)[file], line, line) + ": " + error.ToString());
   const std::string& name = (*files_)[file];

@@ -62,6 +62,8 @@ class LineBlockQueue {
   Status DescribeLine(const LineError& error, uint32_t file, uint64_t line) const;
   /// Where a line stands: "part-3:17", or "part-3: record 17".
   std::string DescribeLine(uint32_t file, uint64_t line) const;
+  /// Where in a line a byte stands, from 1: "part-3:17:5".
+  std::string DescribeByte(uint32_t file, uint64_t line, size_t byte) const;
 
   LineBlockQueueStats stats() const;
   /// Of a queue with one lane whose lines come as they come: whether behind its last block nothing was at hand.

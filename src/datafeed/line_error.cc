@@ -45,6 +45,7 @@ ValueCounters& ValueCounters::operator+=(const ValueCounters& other) {
   empty_slots += other.empty_slots;
   trailing_lines += other.trailing_lines;
   other_times += other.other_times;
+  number_forms += other.number_forms;
   return *this;
 }
 

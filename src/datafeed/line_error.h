@@ -58,11 +58,12 @@ struct ValueCounters {
   int64_t empty_slots = 0;
   int64_t trailing_lines = 0;  ///< lines with tokens after the last slot
   int64_t other_times = 0;     ///< lines that data_desc.rows leaves out
+  int64_t number_forms = 0;    ///< values of NumberForm::nth
 
   ValueCounters& operator+=(const ValueCounters& other);
   friend bool operator==(const ValueCounters&, const ValueCounters&) = default;
   /// Adds every count above 0 under its name: "blank_line", "float_overflow", "float_underflow", "non_finite",
-  /// "zero_dropped", "empty_slot_allowed", "trailing_ignored", "of_other_times".
+  /// "zero_dropped", "empty_slot_allowed", "trailing_ignored", "of_other_times". Not number_forms.
   void AddTo(std::map<std::string, int64_t>& counters) const;
 };
 

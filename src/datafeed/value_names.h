@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -7,7 +8,19 @@
 
 namespace millrace {
 
-/// What lines that name their values themselves (JSON) have named, and how they write whole numbers that are words
+/// A whole number as lines write it.
+struct NumberForm {
+  std::string text = {};   ///< "5" or "5.0"
+  std::string place = {};  ///< of the first such one: "part-0:17:5"; its feed does not know it
+  uint32_t file = 0;       ///< likewise
+  uint64_t line = 0;       ///< likewise
+  size_t column = 0;       ///< byte of the line, from 1
+  size_t nth = 0;          ///< among those of a feed, in the order in which its lines had them
+
+  bool IsBefore(const NumberForm& other) const { return file != other.file ? file < other.file : line < other.line; }
+};
+
+/// What lines that name their values themselves (JSON) have named, and how lines write whole numbers that are words
 /// (WordColumns).
 struct ValueNames {
   int64_t lines = 0;             ///< that were read; 0: nothing is known
@@ -15,9 +28,10 @@ struct ValueNames {
   std::set<std::string> some;    ///< names that lines have, those of the first one
   std::set<std::string> absent;  ///< columns that no line has named
 
-  std::map<std::string, std::string> whole_floats;  ///< by column: the first that is written as 5.0
-  std::set<std::string> whole;                      ///< columns that have some as 5
-  std::set<std::string> fractions;                  ///< columns that have other numbers, too
+  std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
+  std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
+  std::set<std::string> others;                    ///< columns that have other numbers or texts, too
+  std::map<std::string, NumberForm> trained;       ///< by column: how the files of the training begin
 
   void Add(const ValueNames& other) {
     is_partial = is_partial || other.is_partial;
@@ -26,9 +40,18 @@ struct ValueNames {
     std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });
     lines += other.lines;
     some.insert(other.some.begin(), other.some.end());
-    whole_floats.insert(other.whole_floats.begin(), other.whole_floats.end());
-    whole.insert(other.whole.begin(), other.whole.end());
-    fractions.insert(other.fractions.begin(), other.fractions.end());
+    AddFirst(other.whole_floats, &whole_floats);
+    AddFirst(other.whole, &whole);
+    others.insert(other.others.begin(), other.others.end());
+    trained.insert(other.trained.begin(), other.trained.end());
+  }
+
+ private:
+  static void AddFirst(const std::map<std::string, NumberForm>& more, std::map<std::string, NumberForm>* all) {
+    for (const auto& [column, number] : more) {
+      const auto known = all->emplace(column, number).first;
+      if (number.IsBefore(known->second)) known->second = number;
+    }
   }
 };
 

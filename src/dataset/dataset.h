@@ -53,9 +53,16 @@ std::vector<std::string> LeftOut(const PassStats& read);
 /// The same as a line: "left out: ..., ..."; empty when nothing was.
 std::string LeftOutLine(const PassStats& read);
 
-/// Warnings of a pass, by column. One is of a column that no line has named, with the nearest name that lines have. The
-/// other is of a column of words whose whole numbers lines write as floats. None where lines were left unread.
-std::map<std::string, std::string> ValueWarnings(const PassStats& read);
+/// Who reads the lines of a pass.
+enum class Reads : uint8_t {
+  kTraining,
+  kModel,  ///< an evaluation or a prediction, by what was trained
+};
+
+/// What to warn of behind a pass, by column. One is of a column that no line has named, with the nearest name that
+/// lines have. The other is of a column of words some of whose whole numbers lines write as floats, or otherwise than
+/// the files of the training begin. None where lines were left unread.
+std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads reads);
 
 /// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no
 /// row came out of 2 files from ads/part-0 on with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that

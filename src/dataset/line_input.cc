@@ -1,5 +1,7 @@
 #include "dataset/line_input.h"
 
+#include <tuple>
+
 #include "core/words.h"
 #include "data_feed.pb.h"
 
@@ -27,8 +29,17 @@ Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed
   return Status::Ok();
 }
 
-void AddValueNames(const DataFeed& feed, PassStats* stats) {
-  if (const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed)) stats->names.Add(naming->names());
+void LineReader::AddNames(const DataFeed& feed, PassStats* stats) const {
+  const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
+  if (naming == nullptr) return;
+  ValueNames names = naming->names();
+  for (auto* const numbers : {&names.whole, &names.whole_floats}) {
+    for (auto& [column, number] : *numbers) {
+      std::tie(number.file, number.line) = form_lines_.at(number.nth);
+      number.place = blocks_->DescribeByte(number.file, number.line, number.column);
+    }
+  }
+  stats->names.Add(names);
 }
 
 Status LineReader::Report(const LineBlock& block, uint64_t number, std::string_view line,

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/status.h"
 #include "datafeed/bad_lines.h"
@@ -18,9 +21,6 @@ Status CheckLineInput(const DataFeedDesc& desc);
 /// To be called before the lines of a block are parsed: hands its header to a feed that takes one. kBadData with the
 /// header's place.
 Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed* feed);
-
-/// To be called when all lines of a pass were read: adds what those of the feed have named.
-void AddValueNames(const DataFeed& feed, PassStats* stats);
 
 /// Reads the lines of a thread's blocks one by one, and says what is wrong with them. One thread; what it refers to
 /// must outlive it.
@@ -43,8 +43,13 @@ class LineReader {
       non_finite_ = non_finite;
       bad_lines_->SawNonFinite([&] { return blocks_->DescribeLine(block.file, number); });
     }
+    const auto forms = static_cast<size_t>(feed.counters().number_forms);
+    if (forms != form_lines_.size()) [[unlikely]]
+      form_lines_.resize(forms, {block.file, number});
     return result;
   }
+  /// To be called when all lines of a pass were read: adds what those of the feed have named.
+  void AddNames(const DataFeed& feed, PassStats* stats) const;
 
  private:
   template <class Feed, class... Sink>
@@ -56,7 +61,8 @@ class LineReader {
 
   const LineBlockQueue* blocks_;
   BadLines* bad_lines_;
-  int64_t non_finite_ = 0;  ///< as the feed counted them up to the last line
+  int64_t non_finite_ = 0;                                 ///< as the feed counted them up to the last line
+  std::vector<std::pair<uint32_t, uint64_t>> form_lines_;  ///< by NumberForm::nth: the file and the line
 };
 
 /// What a pass met in its files. Rows, and what is counted by the threads that parsed them, are the caller's to add.

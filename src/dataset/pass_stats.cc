@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <set>
 
 #include "core/edit_distance.h"
 #include "core/harmless_text.h"
@@ -44,6 +45,43 @@ constexpr Omission kOmissions[] = {
     {"empty_file", "file without a line", "files without a line", nullptr},
 };
 
+std::string Shown(const NumberForm& number) { return "\"" + number.text + "\" (" + Harmless(number.place) + ")"; }
+
+bool IsFloat(const NumberForm& number) { return number.text.find('.') != std::string::npos; }
+
+/// By column: that one whole number is several words, or may be.
+void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::string, std::string>* warnings) {
+  const auto find = [](const std::map<std::string, NumberForm>& numbers, const std::string& column) {
+    const auto found = numbers.find(column);
+    return found == numbers.end() ? nullptr : &found->second;
+  };
+  std::set<std::string> columns;
+  for (const auto* const numbers : {&names.whole, &names.whole_floats}) {
+    for (const auto& [column, number] : *numbers) columns.insert(column);
+  }
+  for (const std::string& column : columns) {
+    if (names.others.contains(column)) continue;
+    const NumberForm* const whole = find(names.whole, column);
+    const NumberForm* const floats = find(names.whole_floats, column);
+    const NumberForm* const trained = find(names.trained, column);
+    std::string what;
+    if (whole != nullptr && floats != nullptr) {
+      what = "holds whole numbers as floats in some lines: its words are " + Shown(*floats) + " there, and " +
+             Shown(*whole) + " in others";
+    } else if (const NumberForm& found = whole != nullptr ? *whole : *floats;
+               trained != nullptr && IsFloat(*trained) != IsFloat(found)) {
+      what = std::string("holds whole numbers") + (IsFloat(found) ? " as floats" : "") + ": its words are " +
+             Shown(found) + ", and " + Shown(*trained) + " where the model was trained: one number is two words";
+    } else if (floats != nullptr && (trained == nullptr || reads == Reads::kTraining)) {
+      what = "holds whole numbers as floats: its words are " + Shown(*floats) + ", not \"" +
+             floats->text.substr(0, floats->text.find('.')) + "\"";
+    }
+    if (what.empty()) continue;
+    (*warnings)[column] = "column \"" + Harmless(column) + "\" " + what +
+                          ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them";
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> LeftOut(const PassStats& read) {
@@ -64,13 +102,12 @@ std::string LeftOutLine(const PassStats& read) {
   return line;
 }
 
-std::map<std::string, std::string> ValueWarnings(const PassStats& read) {
+std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads reads) {
   std::map<std::string, std::string> warnings;
   if (read.names.is_partial) return warnings;
   const std::vector<std::string_view> known(read.names.some.begin(), read.names.some.end());
   for (const std::string& column : read.names.absent) {
     warnings[column] =
-        "warning: " +
         std::string(read.names.lines == 1 ? "the only line has no key \""
                                           : "none of " + std::to_string(read.names.lines) + " lines has the key \"") +
         Harmless(column) +
@@ -78,15 +115,7 @@ std::map<std::string, std::string> ValueWarnings(const PassStats& read) {
         "has no from" +
         Harmless(DidYouMean(column, known));
   }
-  for (const auto& [column, text] : read.names.whole_floats) {
-    if (read.names.fractions.contains(column)) continue;
-    const std::string whole = text.substr(0, text.find('.'));
-    warnings[column] = "warning: column \"" + Harmless(column) + "\" holds whole numbers as floats" +
-                       (read.names.whole.contains(column)
-                            ? " in some lines: its words are \"" + text + "\" there, and \"" + whole + "\" in others"
-                            : ": its words are \"" + text + "\", not \"" + whole + "\"") +
-                       ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them";
-  }
+  AddNumberWarnings(read.names, reads, &warnings);
   return warnings;
 }
 

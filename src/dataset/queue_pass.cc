@@ -320,7 +320,7 @@ PassStats QueuePass::Finish() {
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const std::unique_ptr<Reader>& reader : readers_) {
     stats.rows += reader->rows;
-    AddValueNames(*reader->feed, &stats);
+    reader->lines.AddNames(*reader->feed, &stats);
     if (reader->held > 0) stats.counters["of_other_sets"] += reader->held;
     if (reader->left_out > 0) stats.counters["downsampled"] += reader->left_out;
     stats.stage_seconds["parse"] += reader->parse_seconds;

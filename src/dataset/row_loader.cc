@@ -126,7 +126,7 @@ PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const Reader& reader : readers) {
     stats.rows += reader.rows;
-    AddValueNames(*reader.feed.feed(), &stats);
+    reader.lines.AddNames(*reader.feed.feed(), &stats);
     if (reader.feed.left_out() > 0) stats.counters["downsampled"] += reader.feed.left_out();
     if (reader.held > 0) stats.counters["of_other_sets"] += reader.held;
     if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;

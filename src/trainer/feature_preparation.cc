@@ -8,10 +8,15 @@
 #include <optional>
 #include <utility>
 
+#include "config/feed_names.h"
 #include "core/contained_file.h"
+#include "core/words.h"
 #include "data_feed.pb.h"
 #include "datafeed/file_columns.h"
+#include "datafeed/input_opener.h"
+#include "datafeed/statistics_feeds.h"
 #include "dataset/dataset_factory.h"
+#include "dataset/queue_dataset.h"
 #include "dataset/statistics_pass.h"
 #include "features/feature_spec.h"
 #include "features/feature_statistics.h"
@@ -83,6 +88,13 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   if (progress) progress->Clear();
   MR_TRY(Status(taken));
   if (how.ranks == nullptr && !pass.held.is_active()) MR_TRY(CheckRowsSince(desc, read));
+  // A rank has read a part of the files.
+  if (how.ranks == nullptr) {
+    for (const auto& [column, warning] : ValueWarnings(read, Reads::kTraining)) {
+      Say("warning: " + warning + "\n");
+      config->warned_columns.insert(column);
+    }
+  }
   if (how.terminal != nullptr) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     std::fprintf(how.terminal, "statistics of features: %lld rows, %.1f s\n", static_cast<long long>(states.rows()),
@@ -116,6 +128,47 @@ Status NoteColumns(const Environment& environment, const std::stop_token& stop, 
   return Status::Ok();
 }
 
+/// Notes how the first training file begins to write whole numbers that are words, so that who reads others later can
+/// say where these write them otherwise. Not of a file that a pipe_command writes, or that comes once.
+Status NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
+  constexpr int kRows = 4096;
+  DataFeedDesc& feed = *config->desc->mutable_data_desc();
+  std::error_code unknown;
+  if (feed.name() != "csv" && feed.name() != "json") return Status::Ok();
+  if (WordColumns(feed).empty() || config->files.empty() || !PipeCommandOf(feed).empty()) return Status::Ok();
+  const std::vector<std::string> files = {config->files[0]};
+  if (!std::filesystem::is_regular_file(files[0], unknown)) return Status::Ok();
+  DataFeedDesc first = StatisticsDesc(feed);
+  first.clear_multi_slot_desc();
+  for (const Slot& slot : feed.multi_slot_desc().slots()) {
+    if (slot.type() == "uint64") *first.mutable_multi_slot_desc()->add_slots() = slot;  // of words, or of ids
+  }
+  ForgetStatistics(&first);
+  first.set_batch_size(kRows);
+  first.set_thread_num(1);
+  QueueDatasetOptions options;
+  options.reads_ahead = false;  // so that it is always these rows
+  options.stop = stop;
+  // The reading of all rows says what is wrong with these.
+  const auto dataset = QueueDataset::Create(first, files, environment.feeds, std::move(options));
+  if (!dataset.ok() || !(*dataset)->BeginPass({}).ok()) return Status::Ok();
+  if (!(*dataset)->source(0).Next(stop).ok()) return Status::Ok();
+  const Result<PassStats> read = (*dataset)->EndPass();
+  if (!read.ok()) return Status::Ok();
+  const ValueNames& names = read->names;
+  for (const auto& [numbers, others] :
+       {std::pair(&names.whole, &names.whole_floats), {&names.whole_floats, &names.whole}}) {
+    for (const auto& [column, number] : *numbers) {
+      if (others->contains(column) || names.others.contains(column)) continue;
+      FeatureStates::WholeNumber& noted = *feed.mutable_feature_states()->add_whole_number();
+      noted.set_column(column);
+      noted.set_text(number.text);
+      noted.set_place(number.place);
+    }
+  }
+  return Status::Ok();
+}
+
 /// What is known without a reading of all files.
 Status PrepareKnown(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
                     LoadedConfig* config) {
@@ -125,7 +178,10 @@ Status PrepareKnown(const FeaturePreparation& how, const Environment& environmen
     if (states.has_value()) *feed.mutable_feature_states() = std::move(*states);
     if (states.has_value() && !config->desc->infer()) return Status::Ok();
   }
-  if (!config->desc->infer()) return NoteColumns(environment, stop, config);
+  if (!config->desc->infer()) {
+    MR_TRY(NoteColumns(environment, stop, config));
+    return NoteWholeNumbers(environment, stop, config);
+  }
   if (!NeedsStatistics(feed)) return Status::Ok();
   return InvalidConfig(
       "features of the job have statistics of what it was trained on, and an inference takes none: --resume=auto, with "

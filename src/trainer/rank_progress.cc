@@ -18,6 +18,9 @@ void PutMap(const std::map<std::string, Value>& map, WireWriter* out) {
     out->PutText(key);
     if constexpr (std::is_same_v<Value, std::string>) {
       out->PutText(value);
+    } else if constexpr (std::is_same_v<Value, NumberForm>) {
+      out->PutText(value.text);
+      out->PutText(value.place);
     } else {
       out->Put(value);
     }
@@ -31,6 +34,10 @@ void GetMap(WireReader* in, std::map<std::string, Value>* map) {
     const std::string key(in->GetText());
     if constexpr (std::is_same_v<Value, std::string>) {
       (*map)[key] = in->GetText();
+    } else if constexpr (std::is_same_v<Value, NumberForm>) {
+      NumberForm& number = (*map)[key];
+      number.text = in->GetText();
+      number.place = in->GetText();
     } else {
       (*map)[key] = in->Get<Value>();
     }
@@ -97,8 +104,10 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
   out->Put(data.names.is_partial);
   PutSet(data.names.some, out);
   PutSet(data.names.absent, out);
-  for (const std::set<std::string>& columns : {data.names.whole, data.names.fractions}) PutSet(columns, out);
-  PutMap(data.names.whole_floats, out);
+  PutSet(data.names.others, out);
+  for (const auto* const numbers : {&data.names.whole, &data.names.whole_floats, &data.names.trained}) {
+    PutMap(*numbers, out);
+  }
 }
 
 void GetPassStats(WireReader* in, PassStats* data) {
@@ -114,9 +123,10 @@ void GetPassStats(WireReader* in, PassStats* data) {
   data->names.is_partial = in->Get<bool>();
   GetSet(in, &data->names.some);
   GetSet(in, &data->names.absent);
-  GetSet(in, &data->names.whole);
-  GetSet(in, &data->names.fractions);
-  GetMap(in, &data->names.whole_floats);
+  GetSet(in, &data->names.others);
+  for (auto* const numbers : {&data->names.whole, &data->names.whole_floats, &data->names.trained}) {
+    GetMap(in, numbers);
+  }
 }
 
 std::string RankProgress::ToBytes() const {

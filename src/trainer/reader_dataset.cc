@@ -10,7 +10,7 @@ namespace millrace {
 namespace {
 
 /// Whether an operator reads, or runs a block that does.
-bool Reads(const CompiledJob& job, const OpDesc& op) {
+bool ReadsRows(const CompiledJob& job, const OpDesc& op) {
   if (!InputArguments(op, "Reader").empty()) return true;
   const std::vector<std::string>& sources = job.plugin_sources();
   for (const OpDesc::Var& output : op.outputs()) {
@@ -20,7 +20,7 @@ bool Reads(const CompiledJob& job, const OpDesc& op) {
   }
   if (BlockOf(op) < 0) return false;
   const OpList& ops = job.train().ops(BlockOf(op));
-  return std::any_of(ops.begin(), ops.end(), [&job](const OpDesc& inner) { return Reads(job, inner); });
+  return std::any_of(ops.begin(), ops.end(), [&job](const OpDesc& inner) { return ReadsRows(job, inner); });
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Result<std::unique_ptr<ReaderDataset>> ReaderDataset::Create(JobSession& session
   }
   const OpList& ops = job.train().ops();
   for (size_t i = 0; i < ops.size(); ++i) {
-    if (Reads(job, ops[i])) dataset->ops_ = i + 1;
+    if (ReadsRows(job, ops[i])) dataset->ops_ = i + 1;
   }
   return dataset;
 }

@@ -89,6 +89,7 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const CompiledJob& job,
   std::unique_ptr<RunRecorder> recorder(
       new RunRecorder(ExpectedExamples(job, stop), ProgressLine::DetectOptions(output.terminal)));
   recorder->output_ = std::move(output);
+  recorder->said_ = job.config().warned_columns;
   const std::string& folder = job.output_dir();
   if (folder.empty()) return recorder;
   MR_TRY(MakeFolder(folder));
@@ -134,7 +135,7 @@ void RunRecorder::OnTick(const RunProgress& progress) {
 Status RunRecorder::OnLoad(const PassStats& load) {
   const std::lock_guard lock(mutex_);
   ShowLeftOut("", load);
-  ShowValueWarnings(load);
+  ShowValueWarnings("", load, Reads::kTraining);
   return Status::Ok();
 }
 
@@ -196,7 +197,9 @@ void RunRecorder::ShowEval(const EvalReport& report) {
   progress_.Clear();
   std::fprintf(output_.terminal, "%s (%lld examples, %.1f s)\n", text.c_str(), static_cast<long long>(report.examples),
                report.seconds);
-  ShowLeftOut(report.set.empty() ? "evaluation: " : "evaluation of " + report.set + ": ", report.data);
+  const std::string what = report.set.empty() ? "evaluation: " : "evaluation of " + report.set + ": ";
+  ShowLeftOut(what, report.data);
+  ShowValueWarnings(what, report.data, Reads::kModel);
 }
 
 Status RunRecorder::RecordEval(const EvalReport& report) {
@@ -253,7 +256,7 @@ void RunRecorder::ShowPass(const PassReport& report) {
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   std::fprintf(output_.terminal, "%s, %.0f examples/s\n", text.c_str(), rate);
   ShowLeftOut("", report.data);
-  ShowValueWarnings(report.data);
+  ShowValueWarnings("", report.data, Reads::kTraining);
   if (report.data.rows > 0) {
     expected_examples_ = report.data.rows;
     estimated_ = false;
@@ -267,12 +270,12 @@ void RunRecorder::ShowLeftOut(const std::string& what, const PassStats& read) {
   std::fprintf(output_.terminal, "%s%s\n", what.c_str(), line.c_str());
 }
 
-void RunRecorder::ShowValueWarnings(const PassStats& read) {
-  for (const auto& [column, warning] : ValueWarnings(read)) {
-    // Once a column: the next pass has other numbers of lines. As what readers say, also where the run shows nothing.
+void RunRecorder::ShowValueWarnings(const std::string& what, const PassStats& read, Reads reads) {
+  for (const auto& [column, warning] : ValueWarnings(read, reads)) {
+    // The next pass has other numbers of lines. As what readers say, also where the run shows nothing.
     if (!said_.insert(column).second) continue;
     progress_.Clear();
-    Say(warning + "\n");
+    Say("warning: " + what + warning + "\n");
   }
 }
 

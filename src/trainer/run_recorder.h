@@ -69,7 +69,8 @@ class RunRecorder final : public RunReporter {
   Status AppendPoint(const FetchLine& line);
   /// Says what was left out of the rows of `what`, once.
   void ShowLeftOut(const std::string& what, const PassStats& read);
-  void ShowValueWarnings(const PassStats& read);
+  /// Says what to warn of in the values of `what`, once a column.
+  void ShowValueWarnings(const std::string& what, const PassStats& read, Reads reads);
   Status AppendLine(const std::string& line);
   bool HasLines() const { return IsStillUnder(metrics_.get(), path_, bytes_); }
   /// Says that what was written to `path` is gone, and keeps it for Finish.

@@ -14,16 +14,49 @@ PassStats JsonPart(int64_t lines, bool is_partial) {
   part.names.is_partial = is_partial;
   part.names.some = {"age"};
   part.names.absent = {"agee"};
-  part.names.whole_floats = {{"country", "5.0"}};
+  part.names.whole_floats = {{"country", {.text = "5.0", .place = "log:3:7", .line = 3}}};
   return part;
 }
 
 TEST(ValueWarningsTest, AreOfAllLines) {
   PassStats all = JsonPart(32, false);
   AddPassStats(JsonPart(8, false), &all);
-  EXPECT_THAT(ValueWarnings(all),
+  EXPECT_THAT(ValueWarnings(all, Reads::kTraining),
               testing::ElementsAre(testing::Pair("agee", testing::HasSubstr("none of 40 lines has the key \"agee\"")),
-                                   testing::Pair("country", testing::HasSubstr("its words are \"5.0\", not \"5\""))));
+                                   testing::Pair("country", testing::HasSubstr("its words are \"5.0\" (log:3:7), not "
+                                                                               "\"5\""))));
+}
+
+TEST(ValueWarningsTest, NameTheFirstValueOfEachWay) {
+  PassStats all = JsonPart(8, false);
+  PassStats before = JsonPart(8, false);
+  before.names.whole_floats = {{"country", {.text = "6.0", .place = "log:2:7", .line = 2}}};
+  before.names.whole = {{"country", {.text = "7", .place = "log:9:7", .line = 9}}};
+  AddPassStats(before, &all);
+  EXPECT_THAT(ValueWarnings(all, Reads::kTraining)["country"],
+              testing::HasSubstr("its words are \"6.0\" (log:2:7) there, and \"7\" (log:9:7) in others"));
+  all.names.others = {"country"};
+  EXPECT_FALSE(ValueWarnings(all, Reads::kTraining).contains("country"));
+}
+
+TEST(ValueWarningsTest, CompareNumbersWithThoseOfTheTraining) {
+  const auto warned = [](const char* trained, const char* found, Reads reads) {
+    PassStats read;
+    read.names.lines = 1;
+    const bool is_float = std::string(found) == "5.0";
+    (is_float ? read.names.whole_floats : read.names.whole)["user"] = {.text = found, .place = "new:2:1"};
+    read.names.trained["user"] = {.text = trained, .place = "old:3:4"};
+    return ValueWarnings(read, reads)["user"];
+  };
+  EXPECT_THAT(warned("4", "5.0", Reads::kModel),
+              testing::StartsWith("column \"user\" holds whole numbers as floats: its words are \"5.0\" (new:2:1), and "
+                                  "\"4\" (old:3:4) where the model was trained"));
+  EXPECT_THAT(warned("4.0", "5", Reads::kModel),
+              testing::StartsWith("column \"user\" holds whole numbers: its words are \"5\" (new:2:1), and \"4.0\" "
+                                  "(old:3:4) where the model was trained"));
+  EXPECT_EQ(warned("4.0", "5.0", Reads::kModel), "");
+  EXPECT_EQ(warned("4", "5", Reads::kModel), "");
+  EXPECT_THAT(warned("4.0", "5.0", Reads::kTraining), testing::HasSubstr("its words are \"5.0\" (new:2:1), not \"5\""));
 }
 
 // A run that was stopped used to say so of the files that it had read.
@@ -34,7 +67,7 @@ TEST(ValueWarningsTest, SayNothingWhereLinesWereLeftUnread) {
       PassStats all;
       AddPassStats(first ? partial : JsonPart(32, false), &all);
       AddPassStats(first ? JsonPart(32, false) : partial, &all);
-      EXPECT_TRUE(ValueWarnings(all).empty());
+      EXPECT_TRUE(ValueWarnings(all, Reads::kTraining).empty());
     }
   }
 }

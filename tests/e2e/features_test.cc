@@ -444,16 +444,60 @@ TEST(FeaturesJob, IdsThatJsonLinesWriteAsFloatsAreToldOnceAColumn) {
   };
   const std::string told = train(floats, whole);
   EXPECT_THAT(told, HasSubstr("warning: column \"country\" holds whole numbers as floats in some lines: its words are "
-                              "\"5.0\" there, and \"5\" in others. " +
-                              advice));
+                              "\"5.0\" (" +
+                              floats + ":1:61) there, and \"5\" (" + whole + ":1:61) in others. " + advice));
   EXPECT_EQ(CountOf(told, "as floats"), 1) << "of two epochs, and of words alone: " << told;
   EXPECT_THAT(train(fractions, whole), testing::Not(HasSubstr("as floats")));
   EXPECT_THAT(train(whole, whole), testing::Not(HasSubstr("as floats")));
   Process scored("predictor", {"--model_dir=" + folder.path() + "/out/model", "--input=" + floats});
   EXPECT_EQ(scored.Wait(), 0) << scored.errors();
   EXPECT_THAT(scored.errors(), HasSubstr("warning: column \"country\" holds whole numbers as floats: its words are "
-                                         "\"5.0\", not \"5\". " +
-                                         advice));
+                                         "\"5.0\" (" +
+                                         floats + ":1:61), and \"5\" (" + whole +
+                                         ":1:61) where the model was trained: one number is two words. " + advice));
+}
+
+TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
+  const CsvJob csv(10);
+  const std::string folder = csv.folder();
+  const auto write = [&](const std::string& name, std::initializer_list<const char*> countries) {
+    std::string lines = "click,genres,country,age\n";
+    for (const char* const country : countries) lines += std::string("1,g1|g2,") + country + ",30.0\n";
+    EXPECT_TRUE(WriteFileAtomically(folder + "/" + name, lines).ok());
+    return folder + "/" + name;
+  };
+  const std::string whole = write("whole.csv", {"7", "12345678901", "", "NA", "7", "12345678901"});
+  const std::string floats = write("floats.csv", {"", "7.0", "12345678901.0", "7.0"});
+  const std::string texts = write("texts.csv", {"7.0", "land", "7.0", "land"});
+  const std::string job = "--trainer_desc=" + csv.Job("epochs: 2");
+  const auto quoted = [](const std::string& file) { return '"' + file + '"'; };
+  const auto train = [&](const std::string& files, const std::string& evaluated) {
+    Process trainer("trainer", {job, "--output_dir=" + folder + "/out", "--set=filelist=[" + files + "]",
+                                "--set=eval.filelist=" + quoted(evaluated)});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    return trainer.errors();
+  };
+  const std::string both = train(quoted(floats) + ", " + quoted(whole), whole);
+  EXPECT_THAT(both, HasSubstr("holds whole numbers as floats in some lines: its words are \"7.0\" (" + floats +
+                              ":3:9) there, and \"7\" (" + whole + ":2:9) in others"));
+  EXPECT_EQ(CountOf(both, "as floats"), 1) << both;
+  EXPECT_THAT(train(quoted(texts), texts), testing::Not(HasSubstr("whole numbers")));
+  EXPECT_THAT(train(quoted(whole), whole), testing::Not(HasSubstr("whole numbers")));
+  EXPECT_THAT(
+      train(quoted(whole), floats),
+      HasSubstr("warning: evaluation: column \"country\" holds whole numbers as floats: its words are \"7.0\" (" +
+                floats + ":3:9), and \"7\" (" + whole + ":2:9) where the model was trained"));
+  const auto score = [&](const std::string& file) {
+    Process scored("predictor", {"--model_dir=" + folder + "/out/model", "--input=" + file});
+    EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+    return scored.errors();
+  };
+  EXPECT_THAT(score(floats), HasSubstr(":3:9), and \"7\" (" + whole + ":2:9) where the model was trained"));
+  EXPECT_THAT(score(whole), testing::Not(HasSubstr("whole numbers")));
+  const std::string of_floats = train(quoted(floats), floats);
+  EXPECT_EQ(CountOf(of_floats, "its words are \"7.0\" (" + floats + ":3:9), not \"7\""), 1) << of_floats;
+  EXPECT_THAT(score(floats), testing::Not(HasSubstr("whole numbers")));
+  EXPECT_THAT(score(whole), HasSubstr("holds whole numbers: its words are \"7\" (" + whole + ":2:9), and \"7.0\""));
 }
 
 TEST(FeaturesJob, AKeyThatSomeLinesHaveIsNotToldOfPartsOfTheInput) {
@@ -473,7 +517,8 @@ TEST(FeaturesJob, AKeyThatSomeLinesHaveIsNotToldOfPartsOfTheInput) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     Process trainer("trainer", arguments);
     EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
-    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("agee")));
+    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("warning: none")));
+    EXPECT_THAT(trainer.errors(), HasSubstr("warning: evaluation: none of 40 lines has the key \"agee\""));
   }
   Process failing("trainer", {job, "--set=filelist=\"" + folder.path() + "/part-1.jsonl\""});
   EXPECT_EQ(failing.Wait(), 3);

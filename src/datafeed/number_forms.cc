@@ -1,0 +1,99 @@
+#include "datafeed/number_forms.h"
+
+#include <algorithm>
+
+#include "core/swar_digits.h"
+#include "data_feed.pb.h"
+#include "datafeed/column_feed.h"
+#include "features/feature_spec.h"
+
+namespace millrace {
+namespace {
+
+bool IsDigits(std::string_view text) {
+  uint64_t unused = 0;
+  for (; text.size() > sizeof(uint64_t); text.remove_prefix(sizeof(uint64_t))) {
+    if (!NumberOfDigits(LoadWord(text.data()), sizeof(uint64_t), &unused)) return false;
+  }
+  return !text.empty() && NumberOfDigits(LoadWord(text.data()), static_cast<uint32_t>(text.size()), &unused);
+}
+
+/// Whether it ends in ".0" or "00".
+bool MayBeWholeFloat(std::string_view text) {
+  if (text.back() != '0' || text.size() < 3) return false;
+  const char before = text[text.size() - 2];
+  return before == '.' || before == '0';
+}
+
+}  // namespace
+
+NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc)
+    : columns_(&columns), seen_(columns.size(), kOther) {
+  const std::vector<std::string> words = WordColumns(desc);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!std::binary_search(words.begin(), words.end(), columns[i])) continue;
+    seen_[i] = kNone;
+    watched_.push_back(i);
+  }
+  for (const FeatureStates::WholeNumber& number : desc.feature_states().whole_number()) {
+    const auto column = std::find(columns.begin(), columns.end(), number.column());
+    if (column != columns.end()) trained_[number.column()] = {.text = number.text(), .place = number.place()};
+  }
+}
+
+NumberForms::Form NumberForms::FormOf(std::string_view text) {
+  if (IsDigits(text)) [[likely]]
+    return kWhole;
+  if (MeansNothing(text)) return kNone;
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const size_t point = std::min(text.find('.'), text.size());
+  if (!IsDigits(text.substr(0, point))) return kOther;
+  if (point == text.size()) return kWhole;
+  const bool has_zeros = point + 1 < text.size() && text.find_first_not_of('0', point + 1) == text.npos;
+  return has_zeros ? kWholeFloat : kOther;
+}
+
+void NumberForms::Look(size_t column, std::string_view text, size_t at) {
+  const Form form = FormOf(text);
+  if ((seen_[column] & form) == form) [[likely]]
+    return;
+  const bool is_found = std::any_of(found_.begin(), found_.end(),
+                                    [&](const Found& found) { return found.column == column && found.form == form; });
+  if (!is_found) found_.push_back({column, form, {.text = std::string(text), .column = at + 1}});
+}
+
+int64_t NumberForms::KeepLine() {
+  if (found_.empty()) [[likely]]
+    return 0;
+  const auto count = static_cast<int64_t>(found_.size());
+  for (Found& found : found_) {
+    seen_[found.column] |= found.form;
+    found.value.nth = kept_.size();
+    kept_.push_back(std::move(found));
+  }
+  found_.clear();
+  std::erase_if(watched_, [this](size_t column) { return !IsWatched(column); });
+  return count;
+}
+
+int64_t NumberForms::TakeLine(std::span<const std::string_view> texts, std::span<const size_t> begins) {
+  for (const size_t column : watched_) {
+    const std::string_view text = texts[column];
+    // A column of whole numbers is looked at for floats alone, which costs next to nothing.
+    if (text.empty() || ((seen_[column] & kWhole) != 0 && !MayBeWholeFloat(text))) continue;
+    Look(column, text, begins[column]);
+  }
+  return KeepLine();
+}
+
+void NumberForms::AddTo(ValueNames* names) const {
+  for (const Found& kept : kept_) {
+    const std::string& column = (*columns_)[kept.column];
+    if (kept.form == kOther) names->others.insert(column);
+    if (kept.form == kWhole) names->whole.emplace(column, kept.value);
+    if (kept.form == kWholeFloat) names->whole_floats.emplace(column, kept.value);
+  }
+  names->trained = trained_;
+}
+
+}  // namespace millrace

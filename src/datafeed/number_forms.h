@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datafeed/value_names.h"
+
+namespace millrace {
+
+class DataFeedDesc;
+
+/// Which ways of writing whole numbers the columns of words have, line by line. One thread. A column that has other
+/// numbers or texts is one of words, and is no longer looked at; those that come behind a whole number may go unseen.
+class NumberForms {
+ public:
+  /// Of these columns those that are words (WordColumns).
+  NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc);
+
+  bool IsWatched(size_t column) const { return (seen_[column] & kOther) == 0; }
+  /// Looks at the value of a column that is watched, behind which kNumberPadding bytes may be read. `at`: where in the
+  /// line it stands, from 0.
+  void Look(size_t column, std::string_view text, size_t at);
+  /// Ends a line with a mistake, of which nothing is kept.
+  void ForgetLine() { found_.clear(); }
+  /// Ends a line. Returns how many values of NumberForm::nth it had.
+  int64_t KeepLine();
+  /// Looks at the values of a whole line, of which the empty ones are missing, and keeps them.
+  int64_t TakeLine(std::span<const std::string_view> texts, std::span<const size_t> begins);
+
+  void AddTo(ValueNames* names) const;
+
+ private:
+  enum Form : uint8_t { kNone = 0, kWhole = 1, kWholeFloat = 2, kOther = 4 };
+  static Form FormOf(std::string_view text);
+
+  struct Found {
+    size_t column;
+    Form form;
+    NumberForm value;
+  };
+  const std::vector<std::string>* columns_;
+  std::map<std::string, NumberForm> trained_;
+  std::vector<uint8_t> seen_;  ///< by column: forms that lines had
+  std::vector<size_t> watched_;
+  std::vector<Found> found_;  ///< in the line that is read
+  std::vector<Found> kept_;
+};
+
+}  // namespace millrace
