@@ -95,11 +95,21 @@ ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool 
       texts_(plan_.columns().size()),
       begins_(plan_.columns().size()) {}
 
+ValueNames ColumnFeed::names() const {
+  ValueNames names;
+  names.times = times_;
+  return names;
+}
+
 LineResult ColumnFeed::LookAtTime() {
   const FeaturePlan::Times& times = *plan_.times();
   const auto column = static_cast<size_t>(times.column);
   int64_t seconds = 0;
   if (ReadTime(texts_[column], times.how, &seconds)) {
+    const bool is_first = times_.column.empty();
+    if (is_first) times_.column = plan_.columns()[column];
+    if (is_first || seconds < times_.first.seconds) times_.first = {seconds, std::string(texts_[column])};
+    if (is_first || seconds > times_.last.seconds) times_.last = {seconds, std::string(texts_[column])};
     if (seconds >= times.from && seconds < times.until) return LineResult::kRow;
     ++counted().other_times;
     return LineResult::kBlank;

@@ -41,7 +41,10 @@ struct ColumnSetup {
 
 /// A feed of a format whose rows have named columns, of which features make slots (data_desc.feature): a class of its
 /// own cuts a line into the texts of the columns. One thread.
-class ColumnFeed : public FormatFeed {
+class ColumnFeed : public FormatFeed, public NamedValuesFeed {
+ public:
+  ValueNames names() const override;
+
  protected:
   /// `schema` must outlive it. `takes_missing`: whether csv.missing lists texts that mean that there is no value.
   ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool takes_missing = false);
@@ -70,6 +73,7 @@ class ColumnFeed : public FormatFeed {
   const FeaturePlan& plan_;
   std::vector<std::string_view> texts_;
   std::vector<size_t> begins_;
+  SeenTimes times_;
 };
 
 /// Whether other programs mean by this text that there is no value: "NA", "null".

@@ -79,7 +79,7 @@ CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup,
     : ColumnFeed(schema, setup, true), dialect_(std::move(dialect)), cut_(dialect_), forms_(plan().columns(), desc) {}
 
 ValueNames CsvColumnFeed::names() const {
-  ValueNames names;
+  ValueNames names = ColumnFeed::names();
   names.lines = lines_;
   forms_.AddTo(&names);
   return names;

@@ -13,7 +13,7 @@ namespace millrace {
 
 /// Rows of lines of CSV, of whose columns features make slots: found by the names in the header of a file, or, where
 /// files have none, by those of `csv.names`. One thread.
-class CsvColumnFeed final : public ColumnFeed, public HeadedFeed, public NamedValuesFeed {
+class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
  public:
   static Result<std::unique_ptr<DataFeed>> Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                   const ColumnSetup& setup);

@@ -37,7 +37,7 @@ std::string HintOn(std::string_view line) {
   return "";
 }
 
-class JsonLines final : public ColumnFeed, public NamedValuesFeed {
+class JsonLines final : public ColumnFeed {
  public:
   JsonLines(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
       : ColumnFeed(schema, setup),
@@ -56,7 +56,7 @@ class JsonLines final : public ColumnFeed, public NamedValuesFeed {
   }
 
   ValueNames names() const override {
-    ValueNames names;
+    ValueNames names = ColumnFeed::names();
     names.lines = lines_;
     names.some = first_names_;
     for (const size_t column : unnamed_) names.absent.insert(plan().columns()[column]);

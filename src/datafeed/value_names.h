@@ -20,6 +20,24 @@ struct NumberForm {
   bool IsBefore(const NumberForm& other) const { return file != other.file ? file < other.file : line < other.line; }
 };
 
+/// The times by which rows are parted (DataFeedDesc.rows), as lines write them.
+struct SeenTimes {
+  struct Time {
+    int64_t seconds = 0;  ///< since 1970
+    std::string text;
+  };
+  std::string column;  ///< empty: there were none
+  Time first;
+  Time last;
+
+  void Add(const SeenTimes& other) {
+    if (other.column.empty()) return;
+    if (column.empty()) *this = other;
+    if (other.first.seconds < first.seconds) first = other.first;
+    if (other.last.seconds > last.seconds) last = other.last;
+  }
+};
+
 /// What lines that name their values themselves (JSON) have named, and how lines write whole numbers that are words
 /// (WordColumns).
 struct ValueNames {
@@ -28,6 +46,8 @@ struct ValueNames {
   std::set<std::string> some;    ///< names that lines have, those of the first one
   std::set<std::string> absent;  ///< columns that no line has named
 
+  SeenTimes times;
+
   std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
   std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
   std::set<std::string> others;                    ///< columns that have other numbers or texts, too
@@ -35,6 +55,7 @@ struct ValueNames {
 
   void Add(const ValueNames& other) {
     is_partial = is_partial || other.is_partial;
+    times.Add(other.times);
     if (other.lines == 0) return;
     if (lines == 0) absent = other.absent;
     std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });

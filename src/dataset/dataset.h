@@ -53,6 +53,9 @@ std::vector<std::string> LeftOut(const PassStats& read);
 /// The same as a line: "left out: ..., ..."; empty when nothing was.
 std::string LeftOutLine(const PassStats& read);
 
+/// "the times in column "day" are from "2026-11-01" to "2026-11-26"".
+std::string ShownTimes(const SeenTimes& times);
+
 /// Who reads the lines of a pass.
 enum class Reads : uint8_t {
   kTraining,

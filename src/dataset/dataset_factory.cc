@@ -138,6 +138,14 @@ std::string NoRowSince(const EvalDesc::Set& set) {
          ": choose an earlier moment, or give the set files";
 }
 
+std::string RowsNotTrained(const TrainerDesc& desc) {
+  std::string text;
+  for (const EvalDesc::Set& set : desc.eval().set()) {
+    if (set.has_since()) text += "; rows since \"" + set.since().at() + "\" are those of set \"" + set.name() + "\"";
+  }
+  return text;
+}
+
 DatasetFactory DatasetFactory::Builtin() {
   DatasetFactory factory;
   CHECK(factory.Add("QueueDataset", "streams its files, pass by pass", MakeQueue).ok());

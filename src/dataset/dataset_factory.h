@@ -36,6 +36,8 @@ void ChooseTrainedRows(const TrainerDesc& desc, DataFeedDesc* feed);
 void ChooseRowsOfSet(const TrainerDesc& desc, int set, DataFeedDesc* feed);
 /// What is wrong with a set of the rows since a moment that has none, and what to do.
 std::string NoRowSince(const EvalDesc_Set& set);
+/// Which rows sets since a moment take away from the training, for a message behind others; empty: none do.
+std::string RowsNotTrained(const TrainerDesc& desc);
 
 /// Makes a dataset of a class, or says what in the desc it cannot follow.
 using DatasetMaker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,

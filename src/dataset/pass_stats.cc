@@ -84,6 +84,12 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
 
 }  // namespace
 
+std::string ShownTimes(const SeenTimes& times) {
+  const auto shown = [](const std::string& text) { return "\"" + Harmless(text) + "\""; };
+  return "the times in column " + shown(times.column) + " are from " + shown(times.first.text) + " to " +
+         shown(times.last.text);
+}
+
 std::vector<std::string> LeftOut(const PassStats& read) {
   std::vector<std::string> clauses;
   for (const Omission& omission : kOmissions) {
@@ -136,6 +142,7 @@ Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDes
     if (kind == "drop_last") continue;  // the caller knows more of it
     found += (found.empty() ? "" : "; ") + kind + " " + std::to_string(times);
   }
+  if (!read.names.times.column.empty()) found += (found.empty() ? "" : "; ") + ShownTimes(read.names.times);
   std::string where = count(read.files, "file");
   if (files.size() == 1) where = files[0];
   if (files.size() > 1) where += " from " + files[0] + " on";

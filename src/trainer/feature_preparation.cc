@@ -52,7 +52,8 @@ Status CheckRowsSince(const TrainerDesc& desc, const PassStats& read) {
     if (set.has_since())
       sets += (sets.empty() ? "" : "\n") + ("eval.set.since: set \"" + set.name() + "\": " + NoRowSince(set));
   }
-  return sets.empty() || read.counters.contains("of_other_times") ? Status::Ok() : BadData(sets);
+  if (sets.empty() || read.counters.contains("of_other_times")) return Status::Ok();
+  return BadData(sets + "\n  " + ShownTimes(read.names.times));
 }
 
 /// Reads the training files. `asked` is this process's own request to stop, `stop` that of any rank.
@@ -86,6 +87,9 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   FeatureStates states;
   const Status taken = TakeStatistics(pass, asked, stop, &states);
   if (progress) progress->Clear();
+  if (taken.code() == StatusCode::kBadData && read.rows == 0 && !read.names.times.column.empty()) {
+    return BadData(taken.message() + ": " + ShownTimes(read.names.times) + RowsNotTrained(desc));
+  }
   MR_TRY(Status(taken));
   if (how.ranks == nullptr && !pass.held.is_active()) MR_TRY(CheckRowsSince(desc, read));
   // A rank has read a part of the files.

@@ -105,6 +105,11 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
   PutSet(data.names.some, out);
   PutSet(data.names.absent, out);
   PutSet(data.names.others, out);
+  out->PutText(data.names.times.column);
+  for (const SeenTimes::Time& time : {data.names.times.first, data.names.times.last}) {
+    out->Put(time.seconds);
+    out->PutText(time.text);
+  }
   for (const auto* const numbers : {&data.names.whole, &data.names.whole_floats, &data.names.trained}) {
     PutMap(*numbers, out);
   }
@@ -124,6 +129,11 @@ void GetPassStats(WireReader* in, PassStats* data) {
   GetSet(in, &data->names.some);
   GetSet(in, &data->names.absent);
   GetSet(in, &data->names.others);
+  data->names.times.column = in->GetText();
+  for (SeenTimes::Time* const time : {&data->names.times.first, &data->names.times.last}) {
+    time->seconds = in->Get<int64_t>();
+    time->text = in->GetText();
+  }
   for (auto* const numbers : {&data->names.whole, &data->names.whole_floats, &data->names.trained}) {
     GetMap(in, numbers);
   }

@@ -7,6 +7,7 @@
 #include "core/caught.h"
 #include "core/elapsed.h"
 #include "core/wire.h"
+#include "dataset/dataset_factory.h"
 #include "table/counted_table.h"
 #include "trainer/batch_observers.h"
 #include "trainer/model_check.h"
@@ -282,7 +283,7 @@ Status TrainingRun::DoEndPass(const std::stop_token& stop) {
     Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
                                session_->dataset().files());
     const DataFeedDesc& feed = job_->desc().data_desc();
-    std::string why = nothing.message();
+    std::string why = nothing.message() + RowsNotTrained(job_->desc());
     if (feed.drop_last()) {
       why += "; drop_last leaves out a batch of fewer than " + std::to_string(feed.batch_size()) + " rows";
     }

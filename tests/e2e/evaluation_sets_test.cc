@@ -228,6 +228,16 @@ TEST(EvaluationSets, ASetSinceAMomentThatNoRowHasIsToldAsEarlyAsItIsKnown) {
   const SetsRun early = TrainSets(job, small.folder() + "/early", {"data_desc.feature[a].vocabulary={ min_count: 1 }"});
   EXPECT_EQ(early.code, 3);
   EXPECT_THAT(early.said, AllOf(HasSubstr("eval.set.since: set \"x\": " + what_to_do), Not(HasSubstr("kept"))));
+  const std::string seen = "the times in column \"day\" are from \"2026-11-01 10:00\" to \"2026-11-20 10:00\"";
+  EXPECT_THAT(late.said, HasSubstr(seen));
+  EXPECT_THAT(early.said, HasSubstr(seen));
+  const std::string all = DaysJob(small, "eval { set { name: 'x' since { column: 'day' at: '2026-11-01' } } }");
+  for (const char* const step : {"hash={}", "vocabulary={ min_count: 1 }"}) {
+    const SetsRun none = TrainSets(all, small.folder() + "/none",
+                                   {"data_desc.feature[a]={ name: 'a' }", "data_desc.feature[a]." + std::string(step)});
+    EXPECT_EQ(none.code, 3) << none.said;
+    EXPECT_THAT(none.said, AllOf(HasSubstr(seen), HasSubstr("; rows since \"2026-11-01\" are those of set \"x\"")));
+  }
 }
 
 TEST(EvaluationSets, AHeaderThatLacksAColumnIsToldBeforeStatisticsAreTaken) {
