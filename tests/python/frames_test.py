@@ -536,7 +536,9 @@ class FramesTest(unittest.TestCase):
             ("floats", [i % 80 + 0.5 for i in range(60)], [float(i % 7) for i in range(60)]),
             ("texts", [i % 80 for i in range(60)], ["%d" % (i % 7) for i in range(60)]),
             ("lists", [i % 80 for i in range(60)], [[float(i % 7)] for i in range(60)]),
-            ("none", [i % 80 for i in range(60)], pyarrow.nulls(60)))}
+            ("none", [i % 80 for i in range(60)], pyarrow.nulls(60)),
+            ("priced", [i % 80 + 0.5 for i in range(60)], [i % 7 for i in range(60)]))}
+        tables["unlabelled"] = tables["priced"].drop(["click"])
         for form, write in (("parquet", parquet.write_table), ("arrow", feather.write_feather)):
             support.write(self.folder + "/job.prototxt", text.replace('name: "csv"', 'name: "%s"' % form))
             path = {name: "%s/%s.%s" % (self.folder, name, form) for name in tables}
@@ -560,6 +562,9 @@ class FramesTest(unittest.TestCase):
             scored = self.program("predictor", "--model_dir=%s/%s/model" % (self.folder, form), "--input=" + path["floats"])
             self.assertEqual(scored.returncode, 3, scored.stderr)
             self.assertIn(said % (path["floats"], path["whole"]), scored.stderr)
+            self.assertEqual(train("priced", out="priced-" + form).returncode, 0)
+            scored = self.program("predictor", "--model_dir=%s/priced-%s/model" % (self.folder, form), "--input=" + path["unlabelled"])
+            self.assertEqual(scored.returncode, 0, scored.stderr)
             first = train("floats", "whole")
             self.assertIn('whole.%s: column "town" is of type int64, and in "%s", the first file that trained, of type double' % (
                 form, path["floats"]), first.stderr)
