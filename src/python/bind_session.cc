@@ -367,7 +367,9 @@ class PyScope {
       // Others may see another newest one.
       if (ranks != nullptr) ThrowUnlessOk(ranks->group->FromLeader(&chosen));
       if (read.ok() && !found && !chosen.empty()) {
-        Result<FoundCheckpoint> one = ReadCheckpoint(chosen, fits, threads, {stop});
+        const bool checks_all = ranks == nullptr || ranks->group->leads();
+        Result<FoundCheckpoint> one =
+            ReadCheckpoint(chosen, fits, checks_all ? CheckedFiles::kAll : CheckedFiles::kButThoseOfTables, {stop});
         read = one.status();
         if (one.ok()) found = *std::move(one);
       }

@@ -12,6 +12,7 @@
 #include "core/file.h"
 #include "core/folder_entries.h"
 #include "core/hash.h"
+#include "core/on_threads.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
 #include "runtime/checkpoint_manifest.h"
@@ -55,6 +56,12 @@ std::vector<std::string> StepFolders(const std::string& folder) {
     return a.size() != b.size() ? a.size() > b.size() : a > b;
   });
   return names;
+}
+
+uint64_t SumOfBytes(const std::vector<StoredFile>& files) {
+  uint64_t bytes = 0;
+  for (const StoredFile& file : files) bytes += file.bytes();
+  return bytes;
 }
 
 /// As FileInFolder; a file that is missing is damage as well.
@@ -247,20 +254,26 @@ uint64_t NewRunId() {
 }
 
 uint64_t FileBytesOf(const CheckpointManifest& manifest) {
-  uint64_t bytes = 0;
-  for (const StoredFile& file : manifest.file()) bytes += file.bytes();
-  return bytes;
+  return SumOfBytes({manifest.file().begin(), manifest.file().end()});
 }
 
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads,
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, CheckedFiles checked,
                                        const LongWork& work) {
   FoundCheckpoint found;
   found.folder = folder;
   MR_ASSIGN(found.manifest, ManifestIn(folder));
-  const auto& files = found.manifest.file();
-  const auto& variables = found.manifest.variable();
-  if (work.on_expected) work.on_expected(FileBytesOf(found.manifest));
-  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, {variables.begin(), variables.end()}, threads, work));
+  std::vector<StoredFile> files(found.manifest.file().begin(), found.manifest.file().end());
+  const std::vector<StoredVariable> variables(found.manifest.variable().begin(), found.manifest.variable().end());
+  if (checked == CheckedFiles::kButThoseOfTables) {
+    std::set<std::string> of_tables;
+    for (const StoredVariable& variable : variables) {
+      const std::vector<std::string> names = variable.has_table() ? FilesOf(variable) : std::vector<std::string>();
+      of_tables.insert(names.begin(), names.end());
+    }
+    std::erase_if(files, [&of_tables](const StoredFile& file) { return of_tables.contains(file.name()); });
+  }
+  if (work.on_expected) work.on_expected(SumOfBytes(files));
+  MR_TRY(CheckStoredFiles(folder, files, variables, ThreadsHere(), work));
   MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
   MR_ASSIGN(const std::string metrics, InCheckpoint(folder, kMetricsFile));
   MR_ASSIGN(found.metrics, ReadFile(metrics));
@@ -281,7 +294,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
                          path + " goes on from it");
       continue;
     }
-    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits, threads_, work);
+    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits, CheckedFiles::kAll, work);
     if (found.ok()) {
       if (Status same = CheckStep(name, *found); !same.ok()) found = std::move(same);
     }
@@ -296,7 +309,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
 
 Result<std::optional<FoundCheckpoint>> CheckpointStore::FindBest(const CheckpointFits& fits,
                                                                  const LongWork& work) const {
-  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits, threads_, work);
+  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits, CheckedFiles::kAll, work);
   if (found.status().code() == StatusCode::kCancelled) return std::move(found).status();
   return found.ok() ? std::optional(std::move(found).value()) : std::nullopt;
 }

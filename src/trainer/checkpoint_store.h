@@ -116,9 +116,13 @@ class CheckpointStore {
 /// A number for a new run, other than those of runs before.
 uint64_t NewRunId();
 
-/// Reads and checks one checkpoint folder, up to `threads` files at a time; kBadData when it is damaged, kInvalidConfig
-/// when it does not fit, kCancelled after a stop request.
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads,
+/// Which files ReadCheckpoint compares with the manifest. Those of tables, which are most of it, need that once: who
+/// reads one is told when it is damaged.
+enum class CheckedFiles { kAll, kButThoseOfTables };
+
+/// Reads and checks one checkpoint folder, on all processors; kBadData when it is damaged, kInvalidConfig when it does
+/// not fit, kCancelled after a stop request.
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, CheckedFiles checked,
                                        const LongWork& work = {});
 
 /// Bytes of the files of a checkpoint.

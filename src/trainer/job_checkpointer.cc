@@ -262,9 +262,17 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
   BytesLine line("a checkpoint is being checked", 0, {}, terminal_);
   const LongWork work{stop_, [&line](uint64_t bytes) { line.Add(bytes); },
                       [&line](uint64_t more) { line.Expect(more); }};
+  // Rank 0 has checked the files of tables when it names the checkpoint to the others.
+  const CheckedFiles checked = session_->leads() ? CheckedFiles::kAll : CheckedFiles::kButThoseOfTables;
   if (resume == "auto") {
     MR_ASSIGN(std::optional<FoundCheckpoint> newest, store_.FindNewest(fits, &notes_, work));
     if (!newest.has_value()) notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
+    std::error_code none;
+    const std::string best = std::filesystem::read_symlink(store_.folder() + "/best", none).string();
+    if (job_->desc().infer() && newest.has_value() && !best.empty() && !newest->folder.ends_with("/" + best)) {
+      notes_.push_back("the last parameters are taken; those of the best evaluation, \"" + best +
+                       "\", which model/ has as a rule, are taken with --model=best");
+    }
     return newest;
   }
   if (resume == "best" && job_->desc().infer()) {
@@ -273,7 +281,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
       return InvalidConfig("--model=best: there is no \"" + best +
                            "\": a training with eval.early_stopping or checkpoint.keep_best keeps it");
     }
-    MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(best, fits, job_->workers(), work));
+    MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(best, fits, checked, work));
     return std::optional<FoundCheckpoint>(std::move(found));
   }
   if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
@@ -287,7 +295,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
   if (!MayBeThere(resume + "/MANIFEST")) {
     return NoCheckpoint(resume);
   }
-  MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, job_->workers(), work));
+  MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, checked, work));
   if (!job_->desc().infer() && store_.HasLaterThan(found.manifest.step())) {
     notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
                      "\" are left behind: the next one that is written takes their place");
@@ -295,8 +303,13 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
   return std::optional<FoundCheckpoint>(std::move(found));
 }
 
-Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resume) {
-  MR_ASSIGN(const std::optional<FoundCheckpoint> found, FindCheckpoint(resume));
+Result<std::string> JobCheckpointer::Find(const std::string& resume) {
+  MR_ASSIGN(found_, FindCheckpoint(resume));
+  return found_.has_value() ? found_->folder : std::string();
+}
+
+Result<std::optional<RunState>> JobCheckpointer::Resume() {
+  const std::optional<FoundCheckpoint> found = std::exchange(found_, std::nullopt);
   if (!found.has_value()) return StartAnew();
   const CheckpointManifest& manifest = found->manifest;
   if (!job_->desc().infer()) {
@@ -325,7 +338,6 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   state.metric_totals = *std::move(totals);
   state.metric_window = std::move(window);
   run_id_ = manifest.run_id();
-  resumed_folder_ = found->folder;
   if (!job_->desc().infer() && job_->desc().checkpoint().full_every() > 1) {
     MR_TRY(BeginChanges({manifest.variable().begin(), manifest.variable().end()}, session_->root(), true));
     MR_TRY(store_.GoOnFrom(*found, session_->root()));
@@ -333,12 +345,6 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   if (job_->desc().infer()) {
     notes_.push_back("parameters of \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                      std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
-    std::error_code none;
-    const std::string best = std::filesystem::read_symlink(store_.folder() + "/best", none).string();
-    if (resume == "auto" && !best.empty() && !found->folder.ends_with("/" + best)) {
-      notes_.push_back("these are the last ones; those of the best evaluation, \"" + best +
-                       "\", which model/ has as a rule, are taken with --model=best");
-    }
     return std::optional<RunState>(std::move(state));
   }
   notes_.push_back("going on from \"" + found->folder + "\": " + EpochOf(state) + ", step " +
@@ -371,7 +377,7 @@ Result<RunState> JobCheckpointer::Restore(const std::string& folder, const std::
   size_.reset();
   MR_ASSIGN(const FoundCheckpoint found,
             ReadCheckpoint(folder, [this](const CheckpointManifest& manifest) { return Fits(manifest); },
-                           job_->workers(), {stop}));
+                           CheckedFiles::kButThoseOfTables, {stop}));
   MR_TRY(session_->InitParameters(stop));
   std::vector<std::string> ignored;
   MR_TRY(RestoreState(found, &ignored, stop));

@@ -26,21 +26,23 @@ class JobCheckpointer final : public Checkpointer {
  public:
   /// Looks at the input files of the first pass, and shows how far it is on `terminal` when that takes long.
   /// Checkpoints are in OUTPUT_DIR/checkpoints. The session must outlive the object. A stop request ends a look at
-  /// files: here and in Resume, and what Resume loads, with kCancelled. Save goes on without the look, and
+  /// files: here and in Resume, what Find checks and Resume loads, with kCancelled. Save goes on without the look, and
   /// then shows on `terminal` how far it is.
   static Result<std::unique_ptr<JobCheckpointer>> Create(JobSession& session, std::stop_token stop,
                                                          std::FILE* terminal);
 
-  /// For a rank that does not lead: Resume and Restore alone, which change nothing in the folder.
+  /// For a rank that does not lead: Find, Resume and Restore alone, which change nothing in the folder.
   static std::unique_ptr<JobCheckpointer> Follow(JobSession& session, std::stop_token stop, std::FILE* terminal);
 
-  /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none),
+  /// Finds what Resume goes on from. `resume` is "never" (nothing), "auto" (the newest whole checkpoint, or nothing),
   /// "best" (of an `infer` job: that of the best evaluation; kInvalidConfig when none is kept), or a checkpoint's
-  /// folder. Loads the parameters into the session, whose InitParameters has run. Damaged checkpoints that "auto"
-  /// passes over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what
-  /// differs. What has changed of the job and takes effect is in TakeNotes, a line each. After a start anew "auto"
-  /// finds this run's checkpoints alone, whether it has written one yet or not.
-  Result<std::optional<RunState>> Resume(const std::string& resume);
+  /// folder. Returns the folder; empty: nothing. Damaged checkpoints that "auto" passes over are in TakeNotes; a
+  /// checkpoint that is whole but of another job is kInvalidConfig and says what differs.
+  Result<std::string> Find(const std::string& resume);
+  /// Loads the parameters of what Find found into the session, whose InitParameters has run; nullopt: the run starts
+  /// anew. What has changed of the job and takes effect is in TakeNotes, a line each. After a start anew "auto" finds
+  /// this run's checkpoints alone, whether it has written one yet or not.
+  Result<std::optional<RunState>> Resume();
 
   /// The run does go on from what Resume returned: from here on "auto" finds what belongs to it alone.
   Status GoOn() { return store_.BeginRun(run_id_); }
@@ -55,11 +57,9 @@ class JobCheckpointer final : public Checkpointer {
   /// whose frames are gone. Each rank does it. kCancelled after a stop request, with parameters of no use.
   Result<RunState> Restore(const std::string& folder, const std::stop_token& stop);
 
-  /// What the user is to know of Resume, Save and FindBest, a line each; each is given out once.
+  /// What the user is to know of Find, Resume, Save and FindBest, a line each; each is given out once.
   std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
   const std::string& folder() const { return store_.folder(); }
-  /// Of the checkpoint that Resume went on from; empty: none.
-  const std::string& resumed_folder() const { return resumed_folder_; }
 
  private:
   JobCheckpointer(JobSession& session, CheckpointStore store, uint64_t run_id, std::stop_token stop,
@@ -71,7 +71,6 @@ class JobCheckpointer final : public Checkpointer {
         stop_(std::move(stop)),
         terminal_(terminal) {}
   Result<std::optional<RunState>> StartAnew();
-  /// The checkpoint that Resume goes on from; nullopt: the run starts anew.
   Result<std::optional<FoundCheckpoint>> FindCheckpoint(const std::string& resume);
   std::string Fingerprint() const;
   /// Whether the job can go on from a checkpoint; fills changes_.
@@ -101,9 +100,9 @@ class JobCheckpointer final : public Checkpointer {
   uint64_t run_id_;
   std::stop_token stop_;
   std::FILE* terminal_;
-  std::optional<SaveSize> size_;   ///< of the session's variables; nullopt: not looked at yet
-  double bytes_a_second_ = 400e6;  ///< that a checkpoint is written with: at first a guess
-  std::string resumed_folder_;
+  std::optional<SaveSize> size_;          ///< of the session's variables; nullopt: not looked at yet
+  double bytes_a_second_ = 400e6;         ///< that a checkpoint is written with: at first a guess
+  std::optional<FoundCheckpoint> found_;  ///< by Find, for Resume
   std::vector<std::string> notes_;
   std::vector<ChangedField> changes_;           ///< of the checkpoint that Fits was asked about last; those that may be
   std::vector<StoredInputState> input_states_;  ///< of pass looked_at_

@@ -334,9 +334,11 @@ class JobRun {
 
   /// Makes the folder and the parameters.
   Status Start(const std::string& resume, const std::string& model);
-  /// Goes on from a checkpoint. Of a rank that follows, `resume` is what Resumed() is where one leads.
-  Status Resume(const std::string& resume);
-  const std::string& Resumed() const { return checkpointer_->resumed_folder(); }
+  /// Finds the checkpoint to go on from (JobCheckpointer::Find). Of a rank that follows, `resume` is what this returned
+  /// where one leads.
+  Result<std::string> FindCheckpoint(const std::string& resume) { return checkpointer_->Find(resume); }
+  /// Goes on from it.
+  Status Resume();
   bool keeps() const { return checkpointer_ != nullptr; }
   Status MakeTrainer();
   Status Train();
@@ -384,8 +386,8 @@ Status JobRun::Start(const std::string& resume, const std::string& model) {
   return session_.InitParameters(stop_);
 }
 
-Status JobRun::Resume(const std::string& resume) {
-  MR_ASSIGN(resumed_, checkpointer_->Resume(resume));
+Status JobRun::Resume() {
+  MR_ASSIGN(resumed_, checkpointer_->Resume());
   if (session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
   // Within an epoch of rows in memory its positions are those of so many streams.
   const bool is_within = resumed_.has_value() && !resumed_->trained.empty() && resumed_->input_rows > 0;
@@ -527,17 +529,16 @@ Result<RunSummary> JobRun::Finish() {
   return summary;
 }
 
-/// Where a rank that leads goes on from, told to the others: the folder of a checkpoint, or nothing.
+/// All go on from the checkpoint that the rank that leads has found, at the same time, or from none.
 Status ResumeTogether(JobRun& run, RankGroup& ranks, const std::string& resume) {
-  Status resumed;
-  std::string folder;
-  if (ranks.leads()) {
-    resumed = run.Resume(resume);
-    folder = run.Resumed();
-  }
+  Result<std::string> found = std::string();
+  if (ranks.leads()) found = run.FindCheckpoint(resume);
+  std::string folder = found.ok() ? *found : "";
   MR_TRY(ranks.FromLeader(&folder));
-  MR_TRY(ranks.Agree(resumed));
-  return ranks.Agree(ranks.leads() || folder.empty() ? Status::Ok() : run.Resume(folder));
+  MR_TRY(ranks.Agree(found.status()));
+  if (ranks.leads()) return ranks.Agree(run.Resume());
+  if (!folder.empty()) found = run.FindCheckpoint(folder);
+  return ranks.Agree(folder.empty() || !found.ok() ? found.status() : run.Resume());
 }
 
 Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& resume, const std::string& model) {
@@ -564,7 +565,10 @@ Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const 
   JobRun run(session, std::move(stop), output, std::move(folder));
   if (session.ranks() != nullptr) return RunOnRanks(run, *session.ranks(), resume, model);
   MR_TRY(run.Start(resume, model));
-  if (run.keeps()) MR_TRY(run.Resume(model == "best" ? "best" : resume));
+  if (run.keeps()) {
+    MR_TRY(run.FindCheckpoint(model == "best" ? "best" : resume).status());
+    MR_TRY(run.Resume());
+  }
   MR_TRY(run.MakeTrainer());
   MR_TRY(run.Train());
   MR_TRY(run.KeepBest());

@@ -252,7 +252,7 @@ class BestAndLast : public testing::Test {
 TEST_F(BestAndLast, AreToldApartAndChosenByAnInference) {
   ASSERT_EQ(Infer(""), 0) << errors_;
   EXPECT_THAT(errors_, HasSubstr("after epoch 3, step 96"));
-  EXPECT_THAT(errors_, HasSubstr("these are the last ones; those of the best evaluation, \"step-000000000032\""));
+  EXPECT_THAT(errors_, HasSubstr("the last parameters are taken; those of the best evaluation, \"step-000000000032\""));
   const std::string last = Metrics();
   ASSERT_EQ(Infer("last"), 0);
   EXPECT_EQ(Metrics(), last);

@@ -41,7 +41,7 @@ class StepSeven {
     std::ofstream(path() + "/metrics") << "sums";
   }
   std::string path() const { return folder_.path() + "/step-000000000007"; }
-  Status Read() const { return ReadCheckpoint(path(), Fits, 1).status(); }
+  Status Read() const { return ReadCheckpoint(path(), Fits, CheckedFiles::kAll).status(); }
   Status FindNewest() const {
     const Result<CheckpointStore> store = CheckpointStore::Create(folder_.path(), 1, 1);
     std::vector<std::string> refused;
