@@ -213,6 +213,29 @@ class LargeTableCheckpoints : public testing::Test {
   Scope scope_;
 };
 
+TEST_F(LargeTableCheckpoints, ThatWereCheckedAreReadWithoutTheFilesOfTablesWhichTellOfDamage) {
+  ASSERT_TRUE(Write(1).ok());
+  std::vector<std::string> refused;
+  const FoundCheckpoint found = **store_.FindNewest(Fits, &refused);
+  const StoredVariable& variable = found.manifest.variable(0);
+  const std::string damaged = found.folder + "/" + variable.file(0);
+  std::fstream file(damaged, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(damaged) / 2));
+  file << "damage";
+  file.close();
+  const auto read = [&](CheckedFiles checked) { return ReadCheckpoint(found.folder, Fits, checked).status(); };
+  EXPECT_THAT(read(CheckedFiles::kAll).message(), HasSubstr("\"" + damaged + "\" is damaged"));
+  EXPECT_TRUE(read(CheckedFiles::kButThoseOfTables).ok());
+  TableDesc desc;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(variable.table(), &desc));
+  Scope scope;
+  scope.Var("t")->Set(CreateHashTable(desc, 1).value());
+  EXPECT_THAT(RestoreVariables(found.folder, {variable}, scope, nullptr, 2).message(), HasSubstr(damaged));
+  std::filesystem::resize_file(found.folder + "/metrics", 0);
+  std::filesystem::resize_file(found.folder + "/parameters", 0);
+  EXPECT_EQ(read(CheckedFiles::kButThoseOfTables).code(), StatusCode::kBadData);
+}
+
 TEST_F(LargeTableCheckpoints, HaveWhatChangedUntilThatIsHalfOfAllRows) {
   std::vector<int> changes;
   for (int step = 1; step <= 7; ++step) {
