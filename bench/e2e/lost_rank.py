@@ -59,14 +59,18 @@ def recover(bin_dir, mpirun, ids, folder):
         def printed(after):
             with open(log.name, "rb") as file:
                 text = file.read()
-            return b"batch: [" in text[text.rfind(after) + 1:] if after in text else False
+            return after in text and b"batch: [" in text[text.rfind(after):]
 
-        until(running, lambda: printed(b"going on from"), "the training of %d ranks" % RANKS)
-        time.sleep(1)
-        os.kill(ranks_below(running.pid)[2], signal.SIGKILL)
-        until(running, lambda: printed(b"%d ranks go on" % (RANKS - 1)), "the training of those that are left")
-        running.send_signal(signal.SIGUSR1)  # with time for a checkpoint
-        running.wait(120)
+        try:
+            until(running, lambda: printed(b"going on from"), "the training of %d ranks" % RANKS)
+            time.sleep(1)
+            os.kill(ranks_below(running.pid)[2], signal.SIGKILL)
+            until(running, lambda: printed(b"%d ranks go on" % (RANKS - 1)), "the training of those that are left")
+            running.send_signal(signal.SIGUSR1)  # with time for a checkpoint
+            running.wait(120)
+        finally:
+            running.kill()
+            running.wait()
     with open(out + "/run.json", encoding="utf-8") as file:
         dist = json.load(file)["dist"]
     if dist["restarts"] != 1:
@@ -79,7 +83,7 @@ def main():
     python = os.environ.get("ULFM_PYTHON") or sys.exit("ULFM_PYTHON names no Python with Open MPI 5")
     mpirun = os.path.join(os.path.dirname(os.path.abspath(python)), "mpirun")
     is_late = False
-    for ids in [int(word) for word in sys.argv[2:]] or [100000, 1000000, 4000000]:
+    for ids in [int(word) for word in sys.argv[2:]] or [100000, 1000000, 2000000]:
         with tempfile.TemporaryDirectory() as folder:
             size, seconds = recover(bin_dir, mpirun, ids, folder)
         bound = 1 + size / RANKS / 1e9

@@ -513,7 +513,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   }
   if (stats.rows == 0)
     std::fprintf(stderr, "warning: no rows in %s\n", request.input == "-" ? "standard input" : Harmless(file).c_str());
-  for (const auto& [column, warning] : ValueWarnings(stats, Reads::kModel)) {
+  for (const auto& [once, warning] : ValueWarnings(stats, Reads::kModel)) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   }
   MR_TRY(empty_once());

@@ -57,9 +57,10 @@ class Expansion {
   }
 
   void Add(const std::string& file, SourceSpan where) {
-    const bool first_time = seen_.insert(fs::path(file).lexically_normal().string()).second;
+    const bool first_time = seen_.insert(IdentityOf(file)).second;
     if (!first_time) {
-      diagnostics_->Warning(where, "\"" + file + "\" is named more than once: its lines are read each time");
+      diagnostics_->Warning(where,
+                            "\"" + file + "\" is named more than once, or by a link: its lines are read each time");
     }
     files_.names.push_back(file);
   }
@@ -186,6 +187,13 @@ class Expansion {
 };
 
 }  // namespace
+
+std::string IdentityOf(const std::string& file) {
+  struct stat found {};
+  if (HasScheme(file)) return file;
+  if (::stat(file.c_str(), &found) != 0) return fs::path(file).lexically_normal().string();
+  return std::to_string(found.st_dev) + " " + std::to_string(found.st_ino);
+}
 
 ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
                              const FieldPositions& positions, Diagnostics* diagnostics, const std::stop_token& stop) {

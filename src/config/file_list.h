@@ -35,9 +35,9 @@ struct ExpandedFiles {
 ///     hdfs:/data/p0      a name with a scheme, left as it is: a command reads it
 ///
 /// An entry that names nothing (missing, no match, an empty folder) is an InputError with the nearest existing name;
-/// a file named twice is kept twice, as Paddle does, with a warning. `path` is the field's path in `positions`, for
-/// example "filelist". Relative names are relative to the working directory. Touches the file system. After
-/// a stop request the files that were not looked at are left out.
+/// a file named twice, by links too, is kept twice, as Paddle does, with a warning. `path` is the field's path in
+/// `positions`, for example "filelist". Relative names are relative to the working directory. Touches the file system.
+/// After a stop request the files that were not looked at are left out.
 ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
                              const FieldPositions& positions, Diagnostics* diagnostics,
                              const std::stop_token& stop = {});
@@ -47,6 +47,9 @@ inline constexpr std::string_view kTrainedRows = "frame:data";
 inline constexpr std::string_view kEvaluatedRows = "frame:eval_data";
 /// Of an evaluation set with a name.
 inline std::string EvaluatedRowsOf(const std::string& set) { return std::string(kEvaluatedRows) + "." + set; }
+
+/// What is the same of all names of a file that is there, whatever links they go through.
+std::string IdentityOf(const std::string& file);
 
 /// Tells whether a name starts with a scheme ("hdfs:", "s3:"): a letter, then letters, digits, '+', '-', '.' and a
 /// colon. A Windows drive is not meant.

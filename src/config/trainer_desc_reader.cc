@@ -1,7 +1,5 @@
 #include "config/trainer_desc_reader.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -107,14 +105,6 @@ void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& fil
   } else if (desc.has_feature_importance()) {
     check(eval_files, "feature_importance", "feature_importance");
   }
-}
-
-/// What is the same of all names of a file that is there, whatever links they go through.
-std::string IdentityOf(const std::string& file) {
-  struct stat found {};
-  if (HasScheme(file)) return file;
-  if (::stat(file.c_str(), &found) != 0) return std::filesystem::path(file).lexically_normal().string();
-  return std::to_string(found.st_dev) + " " + std::to_string(found.st_ino);
 }
 
 /// Warns of files that train and that an evaluation set names, too, once a set.

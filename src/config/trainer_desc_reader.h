@@ -79,8 +79,8 @@ struct LoadedConfig {
   std::vector<std::vector<std::string>> pass_files;
   /// Rendered warnings, to be shown to the user once; empty: none.
   std::string warnings;
-  /// Columns of whose values the user was warned while features were prepared.
-  std::set<std::string> warned_columns;
+  /// Keys of what the user was warned of while features were prepared (ValueWarnings).
+  std::set<std::string> said_of_values;
   /// The texts and where each field stands in them, for mistakes that show later.
   Diagnostics sources;
   FieldPositions positions;

@@ -20,19 +20,6 @@ void CheckNoOtherSlots(const DataFeedDesc& feed, const std::vector<FeatureSpec>&
               "features make the slots, in their order: leave multi_slot_desc out, or write a feature for each slot");
 }
 
-/// Ids that the feature's vocabulary makes, at least; 0: it has none, or nothing is known of it.
-int64_t IdsOfVocabulary(const FeatureSpec& feature, const FeatureStates& states) {
-  const VocabularyStep& vocabulary = feature.desc->vocabulary();
-  if (!feature.desc->has_vocabulary() || feature.desc->has_hash()) return 0;
-  int64_t words = vocabulary.words_size();
-  for (const FeatureState& state : states.feature()) {
-    if (state.name() == feature.name && state.word_size() > 0) words = state.word_size();
-  }
-  if (words == 0 && !vocabulary.file().empty()) return 0;
-  if (words == 0) words = vocabulary.max_size() == 1 ? 1 : 2;  // of the training files
-  return vocabulary.oov_buckets() + words;
-}
-
 }  // namespace
 
 std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check) {
@@ -67,7 +54,10 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
     one.name = feature.name;
     one.is_float = !feature.makes_ids;
     one.is_dense = feature.is_dense;
-    one.ids = IdsOfVocabulary(feature, feed.feature_states());
+    const VocabularyStep& vocabulary = feature.desc->vocabulary();
+    const bool is_learnt = feature.desc->has_vocabulary() && vocabulary.words().empty() && vocabulary.file().empty();
+    one.has_ids_of_data = is_learnt || feature.desc->has_hash();
+    if (!vocabulary.words().empty()) one.ids = vocabulary.oov_buckets() + vocabulary.words_size();
     one.path = "data_desc." + feature.path;
     defined.push_back(std::move(one));
   }

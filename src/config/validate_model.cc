@@ -515,7 +515,13 @@ class ModelCheck {
     const bool is_click =
         !loss.has_class_name() && (loss.kind() == LossDesc::LOG_LOSS || loss.kind() == LossDesc::SIGMOID_CROSS_ENTROPY);
     constexpr int64_t kOfClicks = 2;
-    if (label != nullptr && is_click && label->ids > kOfClicks) {
+    if (label != nullptr && is_click && label->has_ids_of_data) {
+      check_.Error(path + ".label",
+                   "slot \"" + loss.label() + "\" has ids of a hash, or by how often words stand in the " +
+                       "training files, but " + LossDesc::Kind_Name(loss.kind()) +
+                       " takes 0 and 1: say which word is which, vocabulary { words: [\"no\", \"yes\"] "
+                       "oov_buckets: 0 }, of which the first is 0; numbers 0 and 1 need id {}");
+    } else if (label != nullptr && is_click && label->ids > kOfClicks) {
       check_.Error(path + ".label", "slot \"" + loss.label() + "\" has ids up to " + std::to_string(label->ids - 1) +
                                         " of its vocabulary, but " + LossDesc::Kind_Name(loss.kind()) +
                                         " takes 0 and 1: give it two words and oov_buckets: 0 (1 by default), so that "

@@ -108,8 +108,12 @@ LineResult ColumnFeed::LookAtTime() {
   if (ReadTime(texts_[column], times.how, &seconds)) {
     const bool is_first = times_.column.empty();
     if (is_first) times_.column = plan_.columns()[column];
-    if (is_first || seconds < times_.first.seconds) times_.first = {seconds, std::string(texts_[column])};
-    if (is_first || seconds > times_.last.seconds) times_.last = {seconds, std::string(texts_[column])};
+    const auto note = [&](SeenTimes::Time* time) {
+      time->seconds = seconds;
+      time->text.assign(texts_[column]);
+    };
+    if (is_first || seconds < times_.first.seconds) note(&times_.first);
+    if (is_first || seconds > times_.last.seconds) note(&times_.last);
     if (seconds >= times.from && seconds < times.until) return LineResult::kRow;
     ++counted().other_times;
     return LineResult::kBlank;

@@ -183,7 +183,11 @@ class JsonLines final : public ColumnFeed {
   /// The text of what is no object and no array.
   error_code TextOf(value& scalar, json_type type, size_t column, std::string_view* text) {
     switch (type) {
-      case json_type::string: return scalar.get_string().get(*text);
+      case json_type::string: {
+        if (const error_code error = scalar.get_string().get(*text)) return error;
+        if (forms_.IsWatched(column) && !text->empty()) forms_.Look(column, *text, begins()[column]);
+        return simdjson::SUCCESS;
+      }
       case json_type::number: {
         std::string_view token = scalar.raw_json_token();
         while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);

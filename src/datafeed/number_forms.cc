@@ -18,13 +18,6 @@ bool IsDigits(std::string_view text) {
   return !text.empty() && NumberOfDigits(LoadWord(text.data()), static_cast<uint32_t>(text.size()), &unused);
 }
 
-/// Whether it ends in ".0" or "00".
-bool MayBeWholeFloat(std::string_view text) {
-  if (text.back() != '0' || text.size() < 3) return false;
-  const char before = text[text.size() - 2];
-  return before == '.' || before == '0';
-}
-
 }  // namespace
 
 NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc)
@@ -78,10 +71,7 @@ int64_t NumberForms::KeepLine() {
 
 int64_t NumberForms::TakeLine(std::span<const std::string_view> texts, std::span<const size_t> begins) {
   for (const size_t column : watched_) {
-    const std::string_view text = texts[column];
-    // A column of whole numbers is looked at for floats alone, which costs next to nothing.
-    if (text.empty() || ((seen_[column] & kWhole) != 0 && !MayBeWholeFloat(text))) continue;
-    Look(column, text, begins[column]);
+    if (!texts[column].empty()) Look(column, texts[column], begins[column]);
   }
   return KeepLine();
 }

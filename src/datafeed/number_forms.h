@@ -15,7 +15,7 @@ namespace millrace {
 class DataFeedDesc;
 
 /// Which ways of writing whole numbers the columns of words have, line by line. One thread. A column that has other
-/// numbers or texts is one of words, and is no longer looked at; those that come behind a whole number may go unseen.
+/// numbers or texts is one of words, and is no longer looked at.
 class NumberForms {
  public:
   /// Of these columns those that are words (WordColumns).

@@ -38,10 +38,10 @@ struct SeenTimes {
   }
 };
 
-/// What lines that name their values themselves (JSON) have named, and how lines write whole numbers that are words
-/// (WordColumns).
+/// What the lines of columns say beside their values: of JSON the keys, how whole numbers that are words (WordColumns)
+/// are written, and from when to when rows are.
 struct ValueNames {
-  int64_t lines = 0;             ///< that were read; 0: nothing is known
+  int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times`
   bool is_partial = false;       ///< lines were left unread, which may have what others lack
   std::set<std::string> some;    ///< names that lines have, those of the first one
   std::set<std::string> absent;  ///< columns that no line has named
@@ -51,7 +51,8 @@ struct ValueNames {
   std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
   std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
   std::set<std::string> others;                    ///< columns that have other numbers or texts, too
-  std::map<std::string, NumberForm> trained;       ///< by column: how the files of the training begin
+  /// By column: how the files of the training begin; without a text: it is one of words.
+  std::map<std::string, NumberForm> trained;
 
   void Add(const ValueNames& other) {
     is_partial = is_partial || other.is_partial;

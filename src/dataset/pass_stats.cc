@@ -49,7 +49,9 @@ std::string Shown(const NumberForm& number) { return "\"" + number.text + "\" ("
 
 bool IsFloat(const NumberForm& number) { return number.text.find('.') != std::string::npos; }
 
-/// By column: that one whole number is several words, or may be.
+constexpr char kUnlikeTraining[] = " unlike the training";
+
+/// As ValueWarnings: that one whole number is several words, or may be.
 void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::string, std::string>* warnings) {
   const auto find = [](const std::map<std::string, NumberForm>& numbers, const std::string& column) {
     const auto found = numbers.find(column);
@@ -64,21 +66,25 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
     const NumberForm* const whole = find(names.whole, column);
     const NumberForm* const floats = find(names.whole_floats, column);
     const NumberForm* const trained = find(names.trained, column);
-    std::string what;
-    if (whole != nullptr && floats != nullptr) {
-      what = "holds whole numbers as floats in some lines: its words are " + Shown(*floats) + " there, and " +
-             Shown(*whole) + " in others";
-    } else if (const NumberForm& found = whole != nullptr ? *whole : *floats;
-               trained != nullptr && IsFloat(*trained) != IsFloat(found)) {
-      what = std::string("holds whole numbers") + (IsFloat(found) ? " as floats" : "") + ": its words are " +
-             Shown(found) + ", and " + Shown(*trained) + " where the model was trained: one number is two words";
-    } else if (floats != nullptr && (trained == nullptr || reads == Reads::kTraining)) {
-      what = "holds whole numbers as floats: its words are " + Shown(*floats) + ", not \"" +
-             floats->text.substr(0, floats->text.find('.')) + "\"";
+    if (trained != nullptr && trained->text.empty()) continue;
+    const NumberForm* const unlike = trained == nullptr ? nullptr : IsFloat(*trained) ? whole : floats;
+    const bool is_of_training = trained == nullptr || reads == Reads::kTraining;
+    const std::string of = "column \"" + Harmless(column) + "\" holds whole numbers";
+    const std::string advice =
+        ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them";
+    if (whole != nullptr && floats != nullptr && is_of_training) {
+      (*warnings)[column] = of + " as floats in some lines: its words are " + Shown(*floats) + " there, and " +
+                            Shown(*whole) + " in others" + advice;
+    } else if (unlike != nullptr) {
+      (*warnings)[column + kUnlikeTraining] =
+          of + (IsFloat(*unlike) ? " as floats" : "") + ": its words are " + Shown(*unlike) + ", and " +
+          Shown(*trained) +
+          " where the training began, so that one number is two words: write them alike, or train anew" +
+          (IsFloat(*unlike) ? advice : "");
+    } else if (floats != nullptr && is_of_training) {
+      (*warnings)[column] = of + " as floats: its words are " + Shown(*floats) + ", not \"" +
+                            floats->text.substr(0, floats->text.find('.')) + "\"" + advice;
     }
-    if (what.empty()) continue;
-    (*warnings)[column] = "column \"" + Harmless(column) + "\" " + what +
-                          ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them";
   }
 }
 

@@ -119,10 +119,6 @@ Status CheckStartup(const TrainerDesc& desc, const CompiledModel& model, const E
   return Executable::Compile(model.startup, environment.ops, options).status().Context(desc.program().startup());
 }
 
-bool TrainsInStep(const TrainerDesc& desc) {
-  return desc.has_dist() && desc.dist().update() == DistDesc::SYNC && !desc.infer();
-}
-
 /// The form in which a model is trained. Operators that a job leaves out, or cuts into sections, are those of Paddle.
 ModelForm FormOf(const TrainerDesc& desc) {
   const bool goes_by_operators = IsPipeline(desc) || TrainsInStep(desc) || desc.hogwild_param().skip_ops_size() > 0;

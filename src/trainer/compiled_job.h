@@ -43,6 +43,17 @@ struct SelfFeeding {
   std::vector<std::string> plugin_sources;
 };
 
+/// Whether ranks train step by step, all on the same parameters. Who infers has no steps.
+inline bool TrainsInStep(const TrainerDesc& desc) {
+  return desc.has_dist() && desc.dist().update() == DistDesc::SYNC && !desc.infer();
+}
+/// Of so many ranks those that have the rows of all and train nothing (dist { mode: SPLIT }). One rank does all.
+inline int RankServers(const TrainerDesc& desc, int ranks) {
+  return ranks > 1 && desc.dist().mode() == DistDesc::SPLIT ? desc.dist().servers() : 0;
+}
+/// Batches of a step of a job that trains in step, of all ranks.
+inline int MicroBatches(const TrainerDesc& desc) { return std::max(1, desc.dist().micro_batches()); }
+
 /// What a TrainerDesc says, compiled: programs, metrics, what is fetched and exported, and which files a pass reads.
 ///
 /// Immutable and thread-safe: any number of sessions run it, at the same time too (trainer/job_session.h). Refers to
@@ -76,8 +87,7 @@ class CompiledJob {
   const Executable& train() const { return *parts_.train; }
   /// Whether the job is one of ranks that train together.
   bool is_dist() const { return desc().has_dist(); }
-  /// Whether they do so step by step, all on the same parameters. Who infers has no steps.
-  bool trains_in_step() const { return is_dist() && desc().dist().update() == DistDesc::SYNC && !desc().infer(); }
+  bool trains_in_step() const { return TrainsInStep(desc()); }
   /// How floats travel between ranks.
   WireFloat wire_float() const {
     return desc().dist().wire() == DistDesc::BF16 ? WireFloat::kBFloat16 : WireFloat::kFloat32;
@@ -86,12 +96,8 @@ class CompiledJob {
   int geo_steps() const {
     return desc().dist().update() == DistDesc::GEO && !desc().infer() ? desc().dist().geo_steps() : 0;
   }
-  /// Of so many ranks those that have the rows of all and train nothing (dist { mode: SPLIT }). One rank does all.
-  int rank_servers(int ranks) const {
-    return ranks > 1 && desc().dist().mode() == DistDesc::SPLIT ? desc().dist().servers() : 0;
-  }
-  /// Batches of a step of a job that trains in step, of all ranks.
-  int rank_micro_batches() const { return std::max(1, desc().dist().micro_batches()); }
+  int rank_servers(int ranks) const { return RankServers(desc(), ranks); }
+  int rank_micro_batches() const { return MicroBatches(desc()); }
   /// Whether workers are pipelines of sections.
   bool has_sections() const { return pipeline() != nullptr && !is_dist(); }
   /// The program with its updates apart: the sections of a PipelineTrainer's job, or the one section of a job of ranks;

@@ -94,9 +94,9 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   if (how.ranks == nullptr && !pass.held.is_active()) MR_TRY(CheckRowsSince(desc, read));
   // A rank has read a part of the files.
   if (how.ranks == nullptr) {
-    for (const auto& [column, warning] : ValueWarnings(read, Reads::kTraining)) {
+    for (const auto& [once, warning] : ValueWarnings(read, Reads::kTraining)) {
       Say("warning: " + warning + "\n");
-      config->warned_columns.insert(column);
+      config->said_of_values.insert(once);
     }
   }
   if (how.terminal != nullptr) {
@@ -132,16 +132,21 @@ Status NoteColumns(const Environment& environment, const std::stop_token& stop, 
   return Status::Ok();
 }
 
-/// Notes how the first training file begins to write whole numbers that are words, so that who reads others later can
-/// say where these write them otherwise. Not of a file that a pipe_command writes, or that comes once.
+/// Notes how the training files begin to write whole numbers that are words, so that who reads others later can say
+/// where these write them otherwise. Not of files that a pipe_command writes, or that come once.
 Status NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
   constexpr int kRows = 4096;
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
-  std::error_code unknown;
   if (feed.name() != "csv" && feed.name() != "json") return Status::Ok();
   if (WordColumns(feed).empty() || config->files.empty() || !PipeCommandOf(feed).empty()) return Status::Ok();
-  const std::vector<std::string> files = {config->files[0]};
-  if (!std::filesystem::is_regular_file(files[0], unknown)) return Status::Ok();
+  if (feed.feature_states().whole_number_size() > 0) return Status::Ok();
+  std::vector<std::string> files;
+  for (const std::string& file : config->files) {
+    std::error_code unknown;
+    if (!std::filesystem::is_regular_file(file, unknown)) break;
+    files.push_back(file);
+  }
+  if (files.empty()) return Status::Ok();
   DataFeedDesc first = StatisticsDesc(feed);
   first.clear_multi_slot_desc();
   for (const Slot& slot : feed.multi_slot_desc().slots()) {
@@ -160,6 +165,7 @@ Status NoteWholeNumbers(const Environment& environment, const std::stop_token& s
   const Result<PassStats> read = (*dataset)->EndPass();
   if (!read.ok()) return Status::Ok();
   const ValueNames& names = read->names;
+  for (const std::string& column : names.others) feed.mutable_feature_states()->add_whole_number()->set_column(column);
   for (const auto& [numbers, others] :
        {std::pair(&names.whole, &names.whole_floats), {&names.whole_floats, &names.whole}}) {
     for (const auto& [column, number] : *numbers) {

@@ -108,6 +108,8 @@ Status CheckInputHeaders(const LoadedConfig& config, const Environment& environm
     const Result<HeaderCheck> check = HeaderCheck::Create(desc, environment, std::move(rows));
     if (check.ok()) MR_TRY(check->Run(set.files, end, stop, &mistakes));
   }
+  // Of days some are done, and others not written yet.
+  if (desc.has_incremental()) return mistakes.ToStatus();
   DataFeedDesc rows = desc.data_desc();
   ChooseTrainedRows(desc, &rows);
   const Result<HeaderCheck> check = HeaderCheck::Create(desc, environment, std::move(rows));

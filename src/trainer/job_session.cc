@@ -159,10 +159,9 @@ Status JobSession::SetServers() {
 }
 
 Status CheckRanksOfStep(const TrainerDesc& desc, int ranks) {
-  const DistDesc& dist = desc.dist();
-  const int trainers = ranks - (ranks > 1 && dist.mode() == DistDesc::SPLIT ? dist.servers() : 0);
-  const int batches = std::max(1, dist.micro_batches());
-  if (!desc.has_dist() || dist.update() != DistDesc::SYNC || desc.infer() || trainers <= batches) return Status::Ok();
+  const int trainers = ranks - RankServers(desc, ranks);
+  const int batches = MicroBatches(desc);
+  if (!TrainsInStep(desc) || trainers <= batches) return Status::Ok();
   return InvalidConfig("dist.micro_batches: a step of " + std::to_string(batches) + " batches has none for some of " +
                        std::to_string(trainers) + " ranks that train; start at most " + std::to_string(batches) +
                        ", or make micro_batches a multiple of the ranks");

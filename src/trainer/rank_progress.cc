@@ -21,6 +21,8 @@ void PutMap(const std::map<std::string, Value>& map, WireWriter* out) {
     } else if constexpr (std::is_same_v<Value, NumberForm>) {
       out->PutText(value.text);
       out->PutText(value.place);
+      out->Put(value.file);
+      out->Put(value.line);
     } else {
       out->Put(value);
     }
@@ -38,6 +40,8 @@ void GetMap(WireReader* in, std::map<std::string, Value>* map) {
       NumberForm& number = (*map)[key];
       number.text = in->GetText();
       number.place = in->GetText();
+      number.file = in->Get<uint32_t>();
+      number.line = in->Get<uint64_t>();
     } else {
       (*map)[key] = in->Get<Value>();
     }

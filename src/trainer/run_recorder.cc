@@ -89,7 +89,7 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const CompiledJob& job,
   std::unique_ptr<RunRecorder> recorder(
       new RunRecorder(ExpectedExamples(job, stop), ProgressLine::DetectOptions(output.terminal)));
   recorder->output_ = std::move(output);
-  recorder->said_ = job.config().warned_columns;
+  recorder->said_ = job.config().said_of_values;
   const std::string& folder = job.output_dir();
   if (folder.empty()) return recorder;
   MR_TRY(MakeFolder(folder));
@@ -271,9 +271,9 @@ void RunRecorder::ShowLeftOut(const std::string& what, const PassStats& read) {
 }
 
 void RunRecorder::ShowValueWarnings(const std::string& what, const PassStats& read, Reads reads) {
-  for (const auto& [column, warning] : ValueWarnings(read, reads)) {
+  for (const auto& [once, warning] : ValueWarnings(read, reads)) {
     // The next pass has other numbers of lines. As what readers say, also where the run shows nothing.
-    if (!said_.insert(column).second) continue;
+    if (!said_.insert(once).second) continue;
     progress_.Clear();
     Say("warning: " + what + warning + "\n");
   }

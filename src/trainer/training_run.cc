@@ -283,7 +283,8 @@ Status TrainingRun::DoEndPass(const std::stop_token& stop) {
     Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
                                session_->dataset().files());
     const DataFeedDesc& feed = job_->desc().data_desc();
-    std::string why = nothing.message() + RowsNotTrained(job_->desc());
+    std::string why = nothing.message();
+    if (pass_.data.counters.contains("of_other_times")) why += RowsNotTrained(job_->desc());
     if (feed.drop_last()) {
       why += "; drop_last leaves out a batch of fewer than " + std::to_string(feed.batch_size()) + " rows";
     }

@@ -46,16 +46,18 @@ TEST(ValueWarningsTest, CompareNumbersWithThoseOfTheTraining) {
     const bool is_float = std::string(found) == "5.0";
     (is_float ? read.names.whole_floats : read.names.whole)["user"] = {.text = found, .place = "new:2:1"};
     read.names.trained["user"] = {.text = trained, .place = "old:3:4"};
-    return ValueWarnings(read, reads)["user"];
+    const std::map<std::string, std::string> all = ValueWarnings(read, reads);
+    return all.empty() ? "" : all.begin()->second;
   };
   EXPECT_THAT(warned("4", "5.0", Reads::kModel),
               testing::StartsWith("column \"user\" holds whole numbers as floats: its words are \"5.0\" (new:2:1), and "
-                                  "\"4\" (old:3:4) where the model was trained"));
+                                  "\"4\" (old:3:4) where the training began"));
   EXPECT_THAT(warned("4.0", "5", Reads::kModel),
               testing::StartsWith("column \"user\" holds whole numbers: its words are \"5\" (new:2:1), and \"4.0\" "
-                                  "(old:3:4) where the model was trained"));
+                                  "(old:3:4) where the training began"));
   EXPECT_EQ(warned("4.0", "5.0", Reads::kModel), "");
   EXPECT_EQ(warned("4", "5", Reads::kModel), "");
+  EXPECT_EQ(warned("", "5.0", Reads::kModel), "") << "a column of words";
   EXPECT_THAT(warned("4.0", "5.0", Reads::kTraining), testing::HasSubstr("its words are \"5.0\" (new:2:1), not \"5\""));
 }
 

@@ -165,6 +165,22 @@ TEST(FeaturesJob, HeadersOfEvaluationFilesAreLookedAtBeforeTraining) {
   }
 }
 
+TEST(FeaturesJob, ADayThatIsDoneMayHaveAnotherHeader) {
+  const CsvJob csv(40);
+  const auto train = [&](const std::string& days) {
+    Process trainer("trainer", {"--trainer_desc=" + csv.Job(""), "--output_dir=" + csv.folder() + "/out",
+                                "--resume=auto", "--set=filelist=[]", "--set=incremental={ " + days + " }"});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+  };
+  const auto day = [&](const std::string& name, const std::string& file) {
+    return "pass { name: \"" + name + "\" filelist: \"" + file + "\" } ";
+  };
+  const std::string first = day("first", csv.File(0));
+  train(first);
+  EXPECT_TRUE(WriteFileAtomically(csv.File(0), "klick,age,country,genres\n1,20,a,b\n").ok());
+  train(first + day("second", csv.File(1)));
+}
+
 TEST(FeaturesJob, HeadersOfAllFilesAreLookedAtBeforeTraining) {
   const CsvJob csv(40);
   const auto write = [&](const std::string& name, const std::string& header) {
@@ -451,10 +467,15 @@ TEST(FeaturesJob, IdsThatJsonLinesWriteAsFloatsAreToldOnceAColumn) {
   EXPECT_THAT(train(whole, whole), testing::Not(HasSubstr("as floats")));
   Process scored("predictor", {"--model_dir=" + folder.path() + "/out/model", "--input=" + floats});
   EXPECT_EQ(scored.Wait(), 0) << scored.errors();
-  EXPECT_THAT(scored.errors(), HasSubstr("warning: column \"country\" holds whole numbers as floats: its words are "
-                                         "\"5.0\" (" +
-                                         floats + ":1:61), and \"5\" (" + whole +
-                                         ":1:61) where the model was trained: one number is two words. " + advice));
+  EXPECT_THAT(scored.errors(),
+              HasSubstr("warning: column \"country\" holds whole numbers as floats: its words are "
+                        "\"5.0\" (" +
+                        floats + ":1:61), and \"5\" (" + whole +
+                        ":1:61) where the training began, so that one number is two words: write them alike, or "
+                        "train anew. " +
+                        advice));
+  const std::string texts = write("texts.jsonl", {"\"land\"", "7.0"});
+  EXPECT_THAT(train(texts, texts), testing::Not(HasSubstr("as floats")));
 }
 
 TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
@@ -486,13 +507,23 @@ TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
   EXPECT_THAT(
       train(quoted(whole), floats),
       HasSubstr("warning: evaluation: column \"country\" holds whole numbers as floats: its words are \"7.0\" (" +
-                floats + ":3:9), and \"7\" (" + whole + ":2:9) where the model was trained"));
+                floats + ":3:9), and \"7\" (" + whole + ":2:9) where the training began"));
+  // What the training itself is told of does not hide it.
+  EXPECT_THAT(
+      train(quoted(floats), whole),
+      testing::AllOf(HasSubstr("its words are \"7.0\" (" + floats + ":3:9), not \"7\""),
+                     HasSubstr("warning: evaluation: column \"country\" holds whole numbers: its words are \"7\" (" +
+                               whole + ":2:9), and \"7.0\" (" + floats + ":3:9) where the training began")));
+  const std::string versions = write("versions.csv", {"10", "10.1", "11.0", "10"});
+  EXPECT_THAT(train(quoted(versions), versions), testing::Not(HasSubstr("whole numbers")));
   const auto score = [&](const std::string& file) {
     Process scored("predictor", {"--model_dir=" + folder + "/out/model", "--input=" + file});
     EXPECT_EQ(scored.Wait(), 0) << scored.errors();
     return scored.errors();
   };
-  EXPECT_THAT(score(floats), HasSubstr(":3:9), and \"7\" (" + whole + ":2:9) where the model was trained"));
+  EXPECT_THAT(score(floats), testing::Not(HasSubstr("whole numbers"))) << "words of the training";
+  train(quoted(whole), whole);
+  EXPECT_THAT(score(floats), HasSubstr(":3:9), and \"7\" (" + whole + ":2:9) where the training began"));
   EXPECT_THAT(score(whole), testing::Not(HasSubstr("whole numbers")));
   const std::string of_floats = train(quoted(floats), floats);
   EXPECT_EQ(CountOf(of_floats, "its words are \"7.0\" (" + floats + ":3:9), not \"7\""), 1) << of_floats;

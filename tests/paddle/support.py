@@ -110,5 +110,5 @@ def peer(variable, module):
     # An import of Paddle takes two seconds.
     probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('%s') is None)" % module
     if subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode != 0:
-        skip("%s=%s cannot import %s" % (variable, python, module))
+        skip("%s=%s has no %s" % (variable, python, module))
     return python

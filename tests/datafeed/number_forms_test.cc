@@ -1,0 +1,88 @@
+#include "datafeed/number_forms.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/rng.h"
+#include "data_feed.pb.h"
+#include "datafeed/column_feed.h"
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+std::string FormsOf(const NumberForms& forms) {
+  ValueNames names;
+  forms.AddTo(&names);
+  return std::string(names.whole.empty() ? "" : "5 ") + (names.whole_floats.empty() ? "" : "5.0 ") +
+         (names.others.empty() ? "" : "others");
+}
+
+class NumberFormsTest : public ::testing::Test {
+ protected:
+  NumberFormsTest() {
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("name: 'csv' feature { name: 'a' hash {} }", &desc_));
+  }
+  /// Of a column of these texts, behind each of which stand `behind` and no other byte.
+  std::string Of(const std::vector<std::string>& column, char behind) const {
+    NumberForms forms(columns_, desc_);
+    for (const std::string& text : column) {
+      const std::unique_ptr<char[]> bytes(new char[text.size() + kNumberPadding]);
+      std::memcpy(bytes.get(), text.data(), text.size());
+      std::memset(bytes.get() + text.size(), behind, kNumberPadding);
+      const std::vector<std::string_view> texts = {{bytes.get(), text.size()}};
+      const std::vector<size_t> begins = {0};
+      forms.TakeLine(texts, begins);
+    }
+    return FormsOf(forms);
+  }
+
+  DataFeedDesc desc_;
+  const std::vector<std::string> columns_ = {"a"};
+};
+
+/// As the documents say it, a character at a time.
+std::string Expected(std::string_view text) {
+  if (MeansNothing(text)) return "";
+  const auto digits = [&](const char* set) {
+    const size_t end = std::min(text.find_first_not_of(set), text.size());
+    text.remove_prefix(end);
+    return end > 0;
+  };
+  if (text.starts_with('-')) text.remove_prefix(1);
+  if (!digits("0123456789")) return "others";
+  if (text.empty()) return "5 ";
+  if (!text.starts_with('.')) return "others";
+  text.remove_prefix(1);
+  return digits("0") && text.empty() ? "5.0 " : "others";
+}
+
+TEST_F(NumberFormsTest, AreThoseOfEachCharacter) {
+  Rng rng(7);
+  for (int i = 0; i < 10000; ++i) {
+    std::string text;
+    const uint64_t kind = rng.Below(4);
+    for (uint64_t size = 1 + rng.Below(30); size > 0; --size) {
+      text += kind == 0 ? "0123456789.-0051x/:\x80\xb5"[rng.Below(21)] : static_cast<char>('0' + rng.Below(10));
+    }
+    if (kind == 2) text += ".0";
+    if (kind == 3) text[rng.Below(text.size())] = static_cast<char>(rng.Below(256));
+    if (rng.Below(8) == 0) text.insert(0, "-");
+    ASSERT_EQ(Of({text}, rng.Below(2) == 0 ? '7' : '\xff'), Expected(text)) << text;
+  }
+}
+
+TEST_F(NumberFormsTest, OfAColumnDoNotHangOnTheOrderOfItsRows) {
+  EXPECT_EQ(Of({"5", "", "NA", "5.0"}, ','), "5 5.0 ");
+  EXPECT_EQ(Of({"5.0", "6"}, ','), "5 5.0 ");
+  EXPECT_EQ(Of({"10", "10.1"}, ','), "5 others");
+  EXPECT_EQ(Of({"10", "land"}, ','), "5 others");
+}
+
+}  // namespace
+}  // namespace millrace
