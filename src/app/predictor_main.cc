@@ -11,6 +11,7 @@
 #include "app/score_lines.h"
 #include "app/stop_on_signal.h"
 #include "core/file.h"
+#include "core/same_file.h"
 #include "program/text_proto.h"
 
 DEFINE_string(
@@ -52,6 +53,17 @@ const ProgramInfo kProgram{
         "zcat part-9.gz | predictor --model_dir=out/model --pipe_command=cat",
 };
 
+/// Scores would take the place of a part of the model.
+Status CheckIsNoFileOf(const std::string& model, const std::string& output) {
+  std::error_code ended;
+  for (std::filesystem::recursive_directory_iterator file(model, ended), end; !ended && file != end;
+       file.increment(ended)) {
+    if (!IsSamePlainFile(file->path().string(), output)) continue;
+    return InvalidConfig("--output is \"" + output + "\", a file of the model, which would be lost: name another file");
+  }
+  return Status::Ok();
+}
+
 Status Run(const CommandLine& line) {
   if (!line.arguments.empty()) {
     std::error_code ignored;
@@ -69,6 +81,7 @@ Status Run(const CommandLine& line) {
   if (!(FLAGS_tolerance >= 0)) {
     return InvalidConfig("--tolerance must not be negative, not " + std::to_string(FLAGS_tolerance));
   }
+  MR_TRY(CheckIsNoFileOf(FLAGS_model_dir, FLAGS_output));
   const StopOnSignal signals;
   MR_ASSIGN(const Environment environment, MakeEnvironment(line.repeated[0]));
   PredictorOptions options;

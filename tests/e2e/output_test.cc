@@ -110,6 +110,13 @@ TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
   EXPECT_THAT(over.errors(), HasSubstr("--output and --input are the same file"));
   EXPECT_EQ(ReadFile(small.files()[0]).value(), input) << "the input was written over";
 
+  const std::string program = out + "/model/program_offline";
+  const std::string model = ReadFile(program).value();
+  Process lost("predictor", {"--model_dir=" + out + "/model", "--input=" + small.files()[0], "--output=" + program});
+  EXPECT_EQ(lost.Wait(), 2);
+  EXPECT_THAT(lost.errors(), HasSubstr("a file of the model, which would be lost"));
+  EXPECT_EQ(ReadFile(program).value(), model);
+
   Process neither("predictor", {"--model_dir=" + out + "/model", "--feed=onlin", "--input=" + online_lines});
   EXPECT_EQ(neither.Wait(), 2);
   EXPECT_THAT(neither.errors(), HasSubstr("has no feed \"onlin\"; it has: offline, online"));
