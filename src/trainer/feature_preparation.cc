@@ -132,21 +132,27 @@ Status NoteColumns(const Environment& environment, const std::stop_token& stop, 
   return Status::Ok();
 }
 
-/// Notes how the training files begin to write whole numbers that are words, so that who reads others later can say
-/// where these write them otherwise. Not of files that a pipe_command writes, or that come once.
-Status NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
+/// How the first rows of a training file write whole numbers that are words. Nothing is known of a file that does not
+/// read: the reading of all rows says what is wrong.
+ValueNames BeginOf(const std::string& file, const DataFeedDesc& desc, const Environment& environment,
+                   const std::stop_token& stop) {
+  QueueDatasetOptions options;
+  options.reads_ahead = false;  // so that it is always these rows
+  options.stop = stop;
+  const auto dataset = QueueDataset::Create(desc, {file}, environment.feeds, std::move(options));
+  if (!dataset.ok() || !(*dataset)->BeginPass({}).ok() || !(*dataset)->source(0).Next(stop).ok()) return {};
+  const Result<PassStats> read = (*dataset)->EndPass();
+  return read.ok() ? read->names : ValueNames();
+}
+
+/// Notes how the first training file that has rows begins to write whole numbers that are words, so that who reads
+/// others later can say where these write them otherwise. Not of files that a pipe_command writes, or that come once.
+void NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
   constexpr int kRows = 4096;
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
-  if (feed.name() != "csv" && feed.name() != "json") return Status::Ok();
-  if (WordColumns(feed).empty() || config->files.empty() || !PipeCommandOf(feed).empty()) return Status::Ok();
-  if (feed.feature_states().whole_number_size() > 0) return Status::Ok();
-  std::vector<std::string> files;
-  for (const std::string& file : config->files) {
-    std::error_code unknown;
-    if (!std::filesystem::is_regular_file(file, unknown)) break;
-    files.push_back(file);
-  }
-  if (files.empty()) return Status::Ok();
+  if (feed.name() != "csv" && feed.name() != "json") return;
+  if (WordColumns(feed).empty() || !PipeCommandOf(feed).empty() || feed.feature_states().whole_number_size() > 0)
+    return;
   DataFeedDesc first = StatisticsDesc(feed);
   first.clear_multi_slot_desc();
   for (const Slot& slot : feed.multi_slot_desc().slots()) {
@@ -155,28 +161,24 @@ Status NoteWholeNumbers(const Environment& environment, const std::stop_token& s
   ForgetStatistics(&first);
   first.set_batch_size(kRows);
   first.set_thread_num(1);
-  QueueDatasetOptions options;
-  options.reads_ahead = false;  // so that it is always these rows
-  options.stop = stop;
-  // The reading of all rows says what is wrong with these.
-  const auto dataset = QueueDataset::Create(first, files, environment.feeds, std::move(options));
-  if (!dataset.ok() || !(*dataset)->BeginPass({}).ok()) return Status::Ok();
-  if (!(*dataset)->source(0).Next(stop).ok()) return Status::Ok();
-  const Result<PassStats> read = (*dataset)->EndPass();
-  if (!read.ok()) return Status::Ok();
-  const ValueNames& names = read->names;
-  for (const std::string& column : names.others) feed.mutable_feature_states()->add_whole_number()->set_column(column);
+  ValueNames names;
+  for (const std::string& file : config->files) {
+    std::error_code unknown;
+    if (names.lines > 0 || !std::filesystem::is_regular_file(file, unknown)) break;
+    names = BeginOf(file, first, environment, stop);
+  }
+  FeatureStates& states = *feed.mutable_feature_states();
+  for (const std::string& column : names.others) states.add_whole_number()->set_column(column);
   for (const auto& [numbers, others] :
        {std::pair(&names.whole, &names.whole_floats), {&names.whole_floats, &names.whole}}) {
     for (const auto& [column, number] : *numbers) {
       if (others->contains(column) || names.others.contains(column)) continue;
-      FeatureStates::WholeNumber& noted = *feed.mutable_feature_states()->add_whole_number();
+      FeatureStates::WholeNumber& noted = *states.add_whole_number();
       noted.set_column(column);
       noted.set_text(number.text);
       noted.set_place(number.place);
     }
   }
-  return Status::Ok();
 }
 
 /// What is known without a reading of all files.
@@ -190,7 +192,8 @@ Status PrepareKnown(const FeaturePreparation& how, const Environment& environmen
   }
   if (!config->desc->infer()) {
     MR_TRY(NoteColumns(environment, stop, config));
-    return NoteWholeNumbers(environment, stop, config);
+    NoteWholeNumbers(environment, stop, config);
+    return Status::Ok();
   }
   if (!NeedsStatistics(feed)) return Status::Ok();
   return InvalidConfig(

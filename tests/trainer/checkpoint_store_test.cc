@@ -231,8 +231,7 @@ TEST_F(LargeTableCheckpoints, ThatWereCheckedAreReadWithoutTheFilesOfTablesWhich
   Scope scope;
   scope.Var("t")->Set(CreateHashTable(desc, 1).value());
   EXPECT_THAT(RestoreVariables(found.folder, {variable}, scope, nullptr, 2).message(), HasSubstr(damaged));
-  std::filesystem::resize_file(found.folder + "/metrics", 0);
-  std::filesystem::resize_file(found.folder + "/parameters", 0);
+  std::ofstream(found.folder + "/parameters", std::ios::app) << "more";
   EXPECT_EQ(read(CheckedFiles::kButThoseOfTables).code(), StatusCode::kBadData);
 }
 
