@@ -55,6 +55,7 @@ const ProgramInfo kProgram{
 
 /// Scores would take the place of a part of the model.
 Status CheckIsNoFileOf(const std::string& model, const std::string& output) {
+  if (output.empty() || output == "-") return Status::Ok();
   std::error_code ended;
   for (std::filesystem::recursive_directory_iterator file(model, ended), end; !ended && file != end;
        file.increment(ended)) {

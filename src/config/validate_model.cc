@@ -16,6 +16,12 @@
 namespace millrace {
 namespace {
 
+/// Whether a loss takes the labels 0 and 1.
+bool IsOfClicks(const LossDesc& loss) {
+  return !loss.has_class_name() &&
+         (loss.kind() == LossDesc::LOG_LOSS || loss.kind() == LossDesc::SIGMOID_CROSS_ENTROPY);
+}
+
 /// Checks one model; what a layer may read grows from layer to layer.
 class ModelCheck {
  public:
@@ -512,8 +518,7 @@ class ModelCheck {
     const DefinedName* label = Slot(loss.label(), path + ".label");
     const bool is_class = !loss.has_class_name() &&
                           (loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY);
-    const bool is_click =
-        !loss.has_class_name() && (loss.kind() == LossDesc::LOG_LOSS || loss.kind() == LossDesc::SIGMOID_CROSS_ENTROPY);
+    const bool is_click = IsOfClicks(loss);
     constexpr int64_t kOfClicks = 2;
     if (label != nullptr && is_click && label->has_ids_of_data) {
       check_.Error(path + ".label",
@@ -553,9 +558,7 @@ class ModelCheck {
     if (!loss.has_class_name() && loss.kind() == LossDesc::SQUARED_ERROR) {
       return check_.Error(at, "SQUARED_ERROR meets values and has no classes; leave class_weight out");
     }
-    const bool is_click =
-        !loss.has_class_name() && (loss.kind() == LossDesc::LOG_LOSS || loss.kind() == LossDesc::SIGMOID_CROSS_ENTROPY);
-    if (is_click && weights.size() != 2) {
+    if (IsOfClicks(loss) && weights.size() != 2) {
       check_.Error(at, LossDesc::Kind_Name(loss.kind()) + " has the labels 0 and 1, and these are weights of " +
                            std::to_string(weights.size()) + ": class_weight: [1, 20]");
     }
