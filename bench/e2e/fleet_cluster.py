@@ -5,7 +5,9 @@
 
 The job is kind "plain" of tests/paddle/fleet_models.py: rows and parameters learn by sgd, whose updates add up however
 many batches of gradients Paddle's worker sends as one. Three seeds of first parameters; a part of a curve is the mean
-loss of an eighth of the lines, before they were trained. Lines are in files, of which each rank takes the next one.
+loss of an eighth of the lines, before they were trained: the same lines in each system, whichever rank had them. Lines
+are in files, of which each rank takes the next one. Paddle's worker gets a batch every PACE seconds: as fast as it can,
+it trains further batches before its server has the last ones, and learns from these later.
 Rows go both ways: two ranks start from what Paddle's server saved, and its server from what they saved.
 """
 
@@ -17,12 +19,14 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "paddle"))
 
+import fleet_models  # noqa: E402
 import fleet_test  # noqa: E402
 import support  # noqa: E402
 
 PARTS = 8
 FILES = 4 * PARTS
 SEEDS = (5, 6, 7)
+PACE = 0.05
 
 
 class Job:
@@ -31,14 +35,17 @@ class Job:
         os.mkdir(self.folder)
         fleet_test.write_lines(self.folder + "/lines", lines)
         text = support.read(self.folder + "/lines").splitlines(True)
+        self.part_of = {tuple(map(float, line.split()[3:6])): i * PARTS // lines for i, line in enumerate(text)}
+        if len(self.part_of) < lines:
+            support.fail("two of %d lines have the same floats, so a dump does not tell which one it is of" % lines)
         self.files = [support.write("%s/part-%02d" % (self.folder, i),
                                     "".join(text[i * lines // FILES:(i + 1) * lines // FILES])) for i in range(FILES)]
         self.in_paddle("save")
 
-    def in_paddle(self, what):
+    def in_paddle(self, what, **variables):
         subprocess.run([self.python, fleet_test.MODELS, what, "plain", self.folder], cwd=self.folder, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       env=dict(os.environ, FLEET_SEED=str(self.seed)))
+                       env=dict(os.environ, FLEET_SEED=str(self.seed), **variables))
 
     def train(self, ranks, files, *settings):
         command = [self.bin + "/trainer", "--trainer_desc=" + self.folder + "/job/job.prototxt",
@@ -48,28 +55,30 @@ class Job:
         support.run(*support.on_ranks(ranks, command))
 
     def theirs(self):
-        self.in_paddle("cluster")
+        pause = "awk '{ print } NR %% %d == 0 { fflush(); system(\"sleep %g\") }'" % (fleet_models.BATCH, PACE)
+        self.in_paddle("cluster", FLEET_PIPE=pause)
         losses = [float(line.split()[0]) for line in support.read(self.folder + "/losses").splitlines()]
-        return means([losses])
+        return means((i * PARTS // len(losses), loss) for i, loss in enumerate(losses))
 
     def ours(self, ranks):
         dump = "%s/dump%d" % (self.folder, ranks)
-        self.train(ranks, self.files, 'dump_fields=["label", "fc_1.tmp_2"]', 'dump_fields_path="%s"' % dump,
+        self.train(ranks, self.files, 'dump_fields=["label", "dense", "fc_1.tmp_2"]', 'dump_fields_path="%s"' % dump,
                    "dump_file_num=1")
-        return means([[loss_of(line) for line in support.read(os.path.join(dump, name)).splitlines()]
-                      for name in sorted(os.listdir(dump))])
+        return means(self.loss_of(line) for name in os.listdir(dump)
+                     for line in support.read(os.path.join(dump, name)).splitlines())
+
+    def loss_of(self, line):
+        """Of a line of a dump its part of the curve, and how unlikely its label was said to be."""
+        label, dense, scores = (field.split(":")[2] for field in line.split("\t")[1:4])
+        loss = -math.log(max(float(scores.split(",")[int(label)]), 1e-7))
+        return self.part_of[tuple(round(float(x), 3) for x in dense.split(","))], loss
 
 
-def loss_of(line):
-    """Of a line of a dump: the label, and how likely it was said to be."""
-    label, scores = (field.split(":")[2] for field in line.split("\t")[1:3])
-    return -math.log(max(float(scores.split(",")[int(label)]), 1e-7))
-
-
-def means(of_workers):
-    """The mean of each part, over what each worker trained in that part of its time."""
-    cut = lambda losses, part: losses[part * len(losses) // PARTS:(part + 1) * len(losses) // PARTS]
-    parts = [[loss for losses in of_workers for loss in cut(losses, part)] for part in range(PARTS)]
+def means(losses):
+    """The mean of each part, from pairs of part and loss."""
+    parts = [[] for _ in range(PARTS)]
+    for part, loss in losses:
+        parts[part].append(loss)
     return [sum(part) / len(part) for part in parts]
 
 

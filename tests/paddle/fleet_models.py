@@ -5,7 +5,8 @@
     fleet_models.py predict KIND FOLDER    scores FOLDER/line by the model in FOLDER/out/paddle; writes FOLDER/score
     fleet_models.py reload KIND FOLDER     lets a server read FOLDER/ours, and write it to FOLDER/again
 
-FOLDER/lines has the examples: a label, three floats, one to three ids below 200; odd ids are clicked more.
+FOLDER/lines has the examples: a label, three floats, one to three ids below 200; odd ids are clicked more. The
+variable FLEET_SEED is the seed of the first parameters, FLEET_PIPE the pipe command.
 """
 
 import os
@@ -155,7 +156,7 @@ def build(kind):
 def dataset_of(feeds, folder):
     import paddle
     dataset = paddle.distributed.QueueDataset()
-    dataset.init(batch_size=BATCH, thread_num=1, use_var=feeds, pipe_command="cat")
+    dataset.init(batch_size=BATCH, thread_num=1, use_var=feeds, pipe_command=os.environ.get("FLEET_PIPE", "cat"))
     dataset.set_filelist([folder + "/lines"])
     return dataset
 
