@@ -55,6 +55,7 @@ class Predictor:
         self.predictions = self._predictor.predictions()
         self._by_name = {slot.name: slot for slot in self.slots}
         self._words = self._predictor.word_columns()
+        self._warned = set()
 
     def __reduce__(self):
         """For pickle, and so for processes of a pool: the folder's path, from which the model is loaded again. One that has
@@ -68,8 +69,9 @@ class Predictor:
         A model whose features read CSV, JSON lines or libsvm takes such lines, raw as they were trained on, with the header
         first where files have one.
         They are parsed as they are: the model's pipe_command is not run. Blank lines are passed over. `without` names
-        slots that the lines lack, for example the label. A line that does not parse is a DataError with its number;
-        scores that are not finite are a MillraceWarning.
+        slots that the lines lack, for example the label. A line that does not parse is a DataError with its number.
+        A MillraceWarning says that scores are not finite, or that a column of words writes numbers otherwise than in training
+        (5.0 for 5).
         """
         if isinstance(lines, (bytes, bytearray)):
             text = bytes(lines)
@@ -128,9 +130,12 @@ class Predictor:
             raise ConfigError("the score depends on slots that are not there: " + ", ".join(missing))
         return self._told(self._predictor.score_columns(given, rows[1] if rows else 0))
 
-    @staticmethod
-    def _told(scored):
-        scores, zeros_dropped = scored
+    def _told(self, scored):
+        scores, zeros_dropped, found = scored
+        for once, warning in found.items():
+            if once not in self._warned:
+                self._warned.add(once)
+                warnings.warn("predict_lines: " + warning, MillraceWarning, stacklevel=3)
         if zeros_dropped:
             warnings.warn("%d zeros of sparse slots were left out, as in training (zeros: DROP)" % zeros_dropped,
                           MillraceWarning, stacklevel=3)

@@ -12,6 +12,7 @@
 
 #include "core/subprocess.h"
 #include "data_feed.pb.h"
+#include "datafeed/number_forms.h"
 #include "features/feature_spec.h"
 
 namespace millrace {
@@ -103,8 +104,15 @@ void AppendCell(const FrameColumn& column, int64_t row, std::string* scratch, st
 /// One thread.
 class CellRows final : public ColumnFeed {
  public:
-  CellRows(const SlotSchema& schema, const ColumnSetup& setup)
-      : ColumnFeed(schema, setup), views_(texts().size()), lists_(texts().size()) {}
+  CellRows(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
+      : ColumnFeed(schema, setup), views_(texts().size()), lists_(texts().size()), forms_(plan().columns(), desc) {}
+
+  ValueNames names() const override {
+    ValueNames names = ColumnFeed::names();
+    names.lines = rows_;
+    forms_.AddTo(&names);
+    return names;
+  }
 
  private:
   LineResult Read(std::string_view line) override {
@@ -115,7 +123,11 @@ class CellRows final : public ColumnFeed {
         return LineResult::kBad;
       }
     }
-    return PutRow(line, lists_);
+    const LineResult result = PutRow(line, lists_);
+    if (result != LineResult::kRow) return result;
+    ++rows_;
+    counted().number_forms = forms_.TakeLine(texts(), begins());
+    return result;
   }
 
   bool ReadCell(std::string_view* rest, size_t i) {
@@ -141,6 +153,8 @@ class CellRows final : public ColumnFeed {
 
   std::vector<std::vector<std::string_view>> views_;
   std::vector<FeatureRow::List> lists_;
+  NumberForms forms_;
+  int64_t rows_ = 0;
 };
 
 constexpr const char* kStart =
@@ -220,9 +234,9 @@ Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> co
   return Status::Ok();
 }
 
-Result<std::unique_ptr<DataFeed>> CellFeed::Create(const SlotSchema& schema, const DataFeedDesc&,
+Result<std::unique_ptr<DataFeed>> CellFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                    const ColumnSetup& setup) {
-  return std::unique_ptr<DataFeed>(std::make_unique<CellRows>(schema, setup));
+  return std::unique_ptr<DataFeed>(std::make_unique<CellRows>(schema, setup, desc));
 }
 
 std::vector<std::string> CellCommand(std::string_view format, const DataFeedDesc& desc,

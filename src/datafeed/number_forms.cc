@@ -1,6 +1,7 @@
 #include "datafeed/number_forms.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/swar_digits.h"
 #include "data_feed.pb.h"
@@ -39,11 +40,22 @@ NumberForms::Form NumberForms::FormOf(std::string_view text) {
     return kWhole;
   if (MeansNothing(text)) return kNone;
   if (text.starts_with('-')) text.remove_prefix(1);
-  const size_t point = std::min(text.find('.'), text.size());
+  // Large floats are written as 1.2e+16.
+  const size_t e = std::min(text.find_first_of("eE"), text.size());
+  size_t exponent = 0;
+  if (e < text.size()) {
+    std::string_view digits = text.substr(e + 1);
+    if (digits.starts_with('+')) digits.remove_prefix(1);
+    if (digits.size() > 3 || !IsDigits(digits)) return kOther;
+    std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  }
+  const size_t point = std::min(text.find('.'), e);
   if (!IsDigits(text.substr(0, point))) return kOther;
   if (point == text.size()) return kWhole;
-  const bool has_zeros = point + 1 < text.size() && text.find_first_not_of('0', point + 1) == text.npos;
-  return has_zeros ? kWholeFloat : kOther;
+  if (point == e) return kWholeFloat;
+  const std::string_view decimals = text.substr(point + 1, e - point - 1);
+  if (!IsDigits(decimals)) return kOther;
+  return decimals.find_last_not_of('0') + 1 <= exponent ? kWholeFloat : kOther;
 }
 
 void NumberForms::Look(size_t column, std::string_view text, size_t at) {

@@ -47,7 +47,14 @@ constexpr Omission kOmissions[] = {
 
 std::string Shown(const NumberForm& number) { return "\"" + number.text + "\" (" + Harmless(number.place) + ")"; }
 
-bool IsFloat(const NumberForm& number) { return number.text.find('.') != std::string::npos; }
+bool IsFloat(const NumberForm& number) { return number.text.find_first_of(".eE") != std::string::npos; }
+
+/// What stands for a float, without its zeros, where whole numbers are kept: "5" for "5.0".
+std::string AsWhole(const NumberForm& number) {
+  if (number.text.find_first_of("eE") != std::string::npos)
+    return "all of their digits, of which a float keeps 15 to 17";
+  return "\"" + number.text.substr(0, number.text.find('.')) + "\"";
+}
 
 constexpr char kUnlikeTraining[] = " unlike the training";
 
@@ -82,8 +89,7 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
           " where the training began, so that one number is two words: write them alike, or train anew" +
           (IsFloat(*unlike) ? advice : "");
     } else if (floats != nullptr && is_of_training) {
-      (*warnings)[column] = of + " as floats: its words are " + Shown(*floats) + ", not \"" +
-                            floats->text.substr(0, floats->text.find('.')) + "\"" + advice;
+      (*warnings)[column] = of + " as floats: its words are " + Shown(*floats) + ", not " + AsWhole(*floats) + advice;
     }
   }
 }

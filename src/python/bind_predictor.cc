@@ -16,6 +16,7 @@
 #include "datafeed/data_feed.h"
 #include "datafeed/drop_zeros.h"
 #include "datafeed/frame_feed.h"
+#include "dataset/dataset.h"
 #include "features/feature_spec.h"
 #include "program/text_proto.h"
 #include "python/bindings.h"
@@ -142,7 +143,7 @@ class PyPredictor {
   }
 
   /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another, with its
-  /// header if it has one), which lack the slots of `without`: the scores, and how many zeros were left out.
+  /// header if it has one), which lack the slots of `without`: the scores, how many zeros were left out, and warnings.
   py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
     const Environment& environment = SharedEnvironment();
     ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
@@ -162,6 +163,7 @@ class PyPredictor {
       const int64_t before = scorer->feed->counters().zeros_dropped;
       MR_TRY(ScoreLines(text, *scorer, stop, &scored->scores));
       scored->zeros_dropped = scorer->feed->counters().zeros_dropped - before;
+      scored->warnings = NumberWarnings(*scorer->feed);
       GiveBack(std::move(scorer));
       return Status::Ok();
     });
@@ -230,7 +232,21 @@ class PyPredictor {
   struct Scored {
     std::vector<float> scores;
     int64_t zeros_dropped = 0;
+    std::map<std::string, std::string> warnings;  ///< each once for the same key
   };
+
+  /// Of numbers that lines write otherwise than those of the training. A line may lack any key, since few come at once.
+  static std::map<std::string, std::string> NumberWarnings(const DataFeed& feed) {
+    const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
+    if (naming == nullptr) return {};
+    PassStats read;
+    read.names = naming->names();
+    read.names.absent.clear();
+    for (auto* const numbers : {&read.names.whole, &read.names.whole_floats}) {
+      for (auto& [column, number] : *numbers) number.place = "byte " + std::to_string(number.column) + " of its line";
+    }
+    return ValueWarnings(read, Reads::kModel);
+  }
 
   template <class Work>
   py::tuple Score(int64_t amount, QuickWork* quick, const Work& work) {
@@ -248,7 +264,7 @@ class PyPredictor {
     if (!scored.scores.empty()) {
       std::memcpy(array.mutable_data(), scored.scores.data(), scored.scores.size() * sizeof(float));
     }
-    return py::make_tuple(array, scored.zeros_dropped);
+    return py::make_tuple(array, scored.zeros_dropped, scored.warnings);
   }
 
   static Status ScoreLines(const std::string& text, Scorer& scorer, const std::stop_token& stop,

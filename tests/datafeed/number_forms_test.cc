@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <memory>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -46,20 +47,15 @@ class NumberFormsTest : public ::testing::Test {
   const std::vector<std::string> columns_ = {"a"};
 };
 
-/// As the documents say it, a character at a time.
-std::string Expected(std::string_view text) {
+/// As the documents say it, by a regular expression.
+std::string Expected(const std::string& text) {
+  static const std::regex whole("-?[0-9]+");
+  static const std::regex floating("-?[0-9]+([.]([0-9]*[1-9])?0*)?([eE][+]?([0-9]{1,3}))?");
   if (MeansNothing(text)) return "";
-  const auto digits = [&](const char* set) {
-    const size_t end = std::min(text.find_first_not_of(set), text.size());
-    text.remove_prefix(end);
-    return end > 0;
-  };
-  if (text.starts_with('-')) text.remove_prefix(1);
-  if (!digits("0123456789")) return "others";
-  if (text.empty()) return "5 ";
-  if (!text.starts_with('.')) return "others";
-  text.remove_prefix(1);
-  return digits("0") && text.empty() ? "5.0 " : "others";
+  if (std::regex_match(text, whole)) return "5 ";
+  std::smatch part;
+  if (!std::regex_match(text, part, floating) || part[1] == ".") return "others";
+  return part.length(2) <= (part[4].matched ? std::stoi(part[4]) : 0) ? "5.0 " : "others";
 }
 
 TEST_F(NumberFormsTest, AreThoseOfEachCharacter) {
@@ -68,9 +64,11 @@ TEST_F(NumberFormsTest, AreThoseOfEachCharacter) {
     std::string text;
     const uint64_t kind = rng.Below(4);
     for (uint64_t size = 1 + rng.Below(30); size > 0; --size) {
-      text += kind == 0 ? "0123456789.-0051x/:\x80\xb5"[rng.Below(21)] : static_cast<char>('0' + rng.Below(10));
+      text += kind == 0 ? "0123456789.-0051x/:\x80\xb5"
+                          "eE+"[rng.Below(24)]
+                        : static_cast<char>('0' + rng.Below(10));
     }
-    if (kind == 2) text += ".0";
+    if (kind == 2) text += i % 2 == 0 ? ".0" : ".250e+" + std::to_string(rng.Below(4));
     if (kind == 3) text[rng.Below(text.size())] = static_cast<char>(rng.Below(256));
     if (rng.Below(8) == 0) text.insert(0, "-");
     ASSERT_EQ(Of({text}, rng.Below(2) == 0 ? '7' : '\xff'), Expected(text)) << text;
@@ -81,6 +79,7 @@ TEST_F(NumberFormsTest, OfAColumnDoNotHangOnTheOrderOfItsRows) {
   EXPECT_EQ(Of({"5", "", "NA", "5.0"}, ','), "5 5.0 ");
   EXPECT_EQ(Of({"5.0", "6"}, ','), "5 5.0 ");
   EXPECT_EQ(Of({"10", "10.1"}, ','), "5 others");
+  EXPECT_EQ(Of({"1.2345678901234568e+18", "1E3"}, ','), "5.0 ");
   EXPECT_EQ(Of({"10", "land"}, ','), "5 others");
 }
 

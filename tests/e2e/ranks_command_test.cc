@@ -401,7 +401,16 @@ TEST_F(RanksCommandTest, RanksOfAJobThatDoesNotSayHowTrainAtTheirOwnPace) {
       return json.substr(at, json.find_first_of(",}\n", at) - at);
     };
     EXPECT_EQ(pushes("pushes"), pushes("pushes_applied"));
+    EXPECT_THAT(run.errors(), Not(HasSubstr("nothing to do")));
   }
+}
+
+TEST_F(RanksCommandTest, RanksThatHaveNoFileAreTold) {
+  std::vector<std::string> flags = Flags(small_.DeepJob("epochs: 1"), "out");
+  flags.push_back("--set=filelist=\"" + small_.files()[0] + "\"");
+  Process run("trainer", flags, {.ranks = 3});
+  ASSERT_EQ(run.Wait(), 0) << run.errors();
+  EXPECT_THAT(run.errors(), HasSubstr("warning: 2 of these ranks have nothing to do, as a file is read by one rank"));
 }
 
 TEST_F(RanksCommandTest, RanksCountTheShowsAndClicksOfTheLog) {

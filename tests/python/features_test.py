@@ -6,6 +6,7 @@ import re
 import subprocess
 import tempfile
 import unittest
+import warnings
 
 import support
 
@@ -40,6 +41,25 @@ model {
   loss { kind: LOG_LOSS in: "y" label: "label" }
   metric { kind: AUC }
   optimizer { adagrad { lr: 0.1 } }
+}
+"""
+
+USERS = """
+thread_num: 1
+update_mode: SERIAL
+filelist: "%(folder)s/users.csv"
+data_desc {
+  name: "csv"
+  batch_size: 4
+  feature { name: "label" from: "click" id {} is_dense: true }
+  feature { name: "user" hash {} }
+}
+model {
+  table { name: "t" dim: 1 optimizer { adagrad { lr: 0.05 } } }
+  layer { name: "e" embedding { slots: "user" table: "t" } }
+  layer { name: "y" fc { in: "e" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "label" }
+  optimizer { sgd { lr: 0.1 } }
 }
 """
 
@@ -182,6 +202,18 @@ class FeaturesTest(unittest.TestCase):
             predictor.predict_lines(bare)
         self.assertEqual(predictor.predict_lines("").shape, (0,))
         self.assertEqual(predictor.predict_lines(full[:1]).shape, (0,))
+
+    def test_ids_that_lines_write_as_floats_are_told_once(self):
+        with open(self.folder + "/users.csv", "w", encoding="utf-8") as file:
+            file.write("click,user\n" + "1,5\n0,6\n" * 8)
+        job = millrace.Job.from_text(USERS % {"folder": self.folder}, output_dir=self.folder + "/users")
+        job.run()
+        predictor = millrace.Predictor(self.folder + "/users/model")
+        with self.assertWarnsRegex(millrace.MillraceWarning, r'as floats: its words are "5.0" \(byte 1 of its line\), and "5"'):
+            scores = predictor.predict_lines(["user", "5.0"], without="label")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(predictor.predict_lines(["user", "5.0"], without="label"), scores)
 
     def test_a_job_takes_statistics_and_goes_on_with_them(self):
         out = self.folder + "/job"

@@ -480,6 +480,12 @@ class FramesTest(unittest.TestCase):
         self.assertEqual(unlabelled.returncode, 0, unlabelled.stderr)
         self.assertEqual(unlabelled.stdout, of_csv.stdout)
         self.assertEqual(unlabelled.stderr.count('note: the input has no column "click", on which no score depends; without it there are no metrics'), 1)
+        columns["age"] = [None if age is None else float(age) for age in columns["age"]]
+        parquet.write_table(pyarrow.table(columns), self.folder + "/floats.parquet")
+        floats = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/floats.parquet" % self.folder, "--format=parquet")
+        self.assertEqual(floats.returncode, 0, floats.stderr)
+        self.assertRegex(floats.stderr, r'column "age" holds whole numbers as floats: its words are "\d+\.0" \(.*floats.parquet: record 1\)')
+        self.assertNotIn("floats", unlabelled.stderr)
         wrong = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/rows.csv" % self.folder, "--format=tfrecord")
         self.assertEqual(wrong.returncode, 2)
         self.assertIn('--format: "tfrecord" has no columns with names; those that have: ', wrong.stderr)
