@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """How far ranks scale: the traffic of a job of ranks in SimGrid's SMPI, on machines that nobody has at hand.
 
-    bench/scale/scale.py --data DATA [--steps costs,bytes,check,curve] [--ranks 1,2,8,32,128,1000] [--gbits 10,25,100]
+    bench/scale/scale.py [--data DATA] [--steps costs,bytes,check,curve,reductions]
 
-DATA has the files train/part-* of a click log; without it clickgen writes one. What is needed: a release build with
--DMILLRACE_BENCH=ON (trainer, bench_ranks and the plugin of MPI), and SimGrid, whose Debian packages are unpacked into
-build/simgrid where they are not there (--simgrid names another folder).
+DATA has the files train/part-* of a click log; without it clickgen writes one. Programs are built (scripts/build, unless
+--bin says where they are), and SimGrid's Debian packages are unpacked into build/simgrid where they are not there.
 
-  costs   measures what a batch costs one process, and what messages and rows cost ranks (bench_ranks under mpirun)
-  bytes   compares the bytes of the model with those that ranks of a real job have sent
-  check   compares the simulation with real ranks, all on this machine
-  curve   simulates a host a rank, joined by links of --gbits, for each of --wires
+  costs       measures what a batch costs one process, and what messages and rows cost ranks (bench_ranks under mpirun)
+  bytes       compares the bytes of the model with those that ranks of a real job have sent
+  check       compares the simulation with real ranks, all on this machine
+  curve       simulates --ranks of them, --ranks_per_host on each host, joined by links of --gbits, for each of --wires
+  reductions  simulates 128 ranks, 16 on each host, with what makes messages smaller one by one
 
 Costs and what was measured go to --measured (JSON), from which later calls take them.
 """
@@ -490,13 +490,18 @@ def simgrid_of(options):
     return simgrid
 
 
-STEPS = {"costs": step_costs, "bytes": step_bytes, "check": step_check, "curve": step_curve}
+def step_reductions(options, measured):
+    step_curve(argparse.Namespace(**dict(vars(options), ranks="128", ranks_per_host=16, wires=",".join(WIRES))), measured)
+
+
+STEPS = {"costs": step_costs, "bytes": step_bytes, "check": step_check, "curve": step_curve,
+         "reductions": step_reductions}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder of a click log")
-    parser.add_argument("--bin", default=ROOT + "/build/release/bin", help="folder of the programs")
+    parser.add_argument("--bin", help="folder of the programs; without it they are built")
     parser.add_argument("--simgrid", default=ROOT + "/build/simgrid", help="where SimGrid is, or is unpacked to")
     parser.add_argument("--steps", default=",".join(STEPS))
     parser.add_argument("--measured", default=ROOT + "/build/scale/measured.json")
@@ -505,9 +510,12 @@ def main():
     parser.add_argument("--gbits", default="10,25,100", help="of a host's link, each way")
     parser.add_argument("--latency_us", type=float, default=20, help="from host to host")
     parser.add_argument("--ranks_per_host", type=int, default=1)
-    parser.add_argument("--wires", default=",".join(WIRES), help="what travels")
+    parser.add_argument("--wires", default="async,geo64", help="what travels: " + ", ".join(WIRES))
     parser.add_argument("--no_dense", action="store_true", help="nothing but rows travels")
     options = parser.parse_args()
+    if options.bin is None:
+        run([ROOT + "/scripts/build", "release", "trainer", "clickgen", "millrace_mpi", "bench_ranks"])
+        options.bin = ROOT + "/build/release/bin"
     os.makedirs(os.path.dirname(os.path.abspath(options.measured)), exist_ok=True)
     measured = {}
     if os.path.exists(options.measured):
