@@ -90,7 +90,7 @@ void WarnOfMachine(const CompiledJob& job) {
   }
 }
 
-void SayRanks(const RankGroup& ranks, const CompiledJob& job, size_t files) {
+void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   const DistDesc& dist = job.desc().dist();
   const int servers = job.rank_servers(ranks.size());
   const int trainers = ranks.size() - servers;
@@ -109,14 +109,6 @@ void SayRanks(const RankGroup& ranks, const CompiledJob& job, size_t files) {
                  job.geo_steps());
   } else {
     std::fputs("each at its own pace (dist.update: ASYNC)\n", stderr);
-  }
-  if (files < static_cast<size_t>(trainers) && !job.trains_in_step() && !job.desc().dataset().global_shuffle()) {
-    std::fprintf(
-        stderr,
-        "warning: %zu of these ranks have nothing to do, as a file is read by one rank and there are %zu: give "
-        "as many files as ranks, or more%s\n",
-        static_cast<size_t>(trainers) - files, files,
-        infer ? "" : ", or set dataset { class_name: \"InMemoryDataset\" global_shuffle: true }");
   }
 }
 
@@ -198,7 +190,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
     MR_TRY(ValidateJob(session, stop));
     return FlushStandardOutput();
   }
-  if (ranks != nullptr && leads) SayRanks(*ranks, *job, session.dataset().files().size());
+  if (ranks != nullptr && leads) SayRanks(*ranks, *job);
   RunOutput output;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(leads ? nullptr : std::fopen("/dev/null", "w"),
                                                                CloseFile);

@@ -76,6 +76,7 @@ Status RunOnRanks(Communicator& communicator, const std::stop_token& stop,
     if (all.ok()) {
       if (!members.empty()) restarts.lost_.push_back(Missing(members, now));
       members = std::move(now);
+      mine.before = communicator.rank();
       const bool have_all_ended =
           std::all_of(members.begin(), members.end(), [](const Member& member) { return member.has_ended; });
       // Somebody was lost behind the end of the job.
@@ -95,11 +96,13 @@ Status RunOnRanks(Communicator& communicator, const std::stop_token& stop,
     }
     if (restarts.has_gone_on_) restarts.noticed_ = RankRestarts::Clock::now();
     restarts.has_gone_on_ = false;
-    mine = {communicator.rank(), ended.ok(), mine.host};
+    mine.has_ended = ended.ok();
     const bool leads = communicator.rank() == 0;
-    const Status shrunk = stop.stop_requested() ? ended : communicator.Shrink();
-    if (shrunk.ok()) continue;
-    VLOG(1) << "rank " << communicator.rank() << " does not go on: " << shrunk.ToString();
+    if (!stop.stop_requested()) {
+      const Status shrunk = communicator.Shrink();
+      if (shrunk.ok()) continue;
+      VLOG(1) << "rank " << communicator.rank() << " does not go on: " << shrunk.ToString();
+    }
     if (!ended.ok() && leads) tell(ended);
     return ended;
   }

@@ -85,6 +85,7 @@ void RankTables::Add(const std::string& table, Part part) {
 }
 
 void RankTables::Remove(const std::string& table, const SparseTable* rows) {
+  const std::lock_guard answering(answering_);
   {
     const std::lock_guard lock(mutex_);
     const auto found = parts_.find(table);
@@ -212,6 +213,7 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
   WireReader in(request);
   const auto what = in.Get<Request>();
   const std::string_view table = in.GetText();
+  const std::lock_guard answering(answering_);
   Part part;
   {
     const std::lock_guard lock(mutex_);

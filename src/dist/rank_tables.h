@@ -153,6 +153,7 @@ class RankTables final {
   KeyLists lists_;
   std::mutex mutex_;
   std::map<std::string, std::vector<Part>, std::less<>> parts_;
+  std::mutex answering_;  ///< held while rows are read or changed for another rank, so that they stay meanwhile
   std::mutex known_mutex_;
   KnownKeyLists known_;
   RowBatch rows_;               ///< of a request, as are

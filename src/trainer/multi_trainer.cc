@@ -238,16 +238,13 @@ Status MultiTrainer::TakeOver(const RunState& state, const std::stop_token& stop
   return LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop);
 }
 
-Result<PassStats> MultiTrainer::LoadOnRanks(InMemoryControl& memory, const std::stop_token& asked) {
+Status MultiTrainer::LoadOnRanks(const std::stop_token& asked,
+                                 const std::function<Status(const std::stop_token& stop)>& load) {
   CommonEnd& end = session_->ranks()->common_end();
-  loading_ = std::stop_source();
-  on_asked_.emplace(asked, [source = loading_]() mutable { source.request_stop(); });
+  if (!on_asked_.has_value()) on_asked_.emplace(asked, [source = loading_]() mutable { source.request_stop(); });
   const std::stop_callback on_end(end.Begin(), [this] { loading_.request_stop(); });
   const std::stop_callback give_up(asked, [&end] { end.GiveUp(); });
-  Result<PassStats> load = PassStats{};
-  if (!memory.IsLoaded()) load = memory.LoadIntoMemory(loading_.get_token());
-  MR_TRY(session_->ranks()->AgreeOnEnd(load.status(), asked));
-  return load;
+  return session_->ranks()->AgreeOnEnd(load(loading_.get_token()), asked);
 }
 
 Status MultiTrainer::Load(const std::stop_token& stop) {
@@ -258,17 +255,16 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   const auto start = Clock::now();
   const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   Result<PassStats> load = PassStats{};
-  if (job_->desc().dataset().preload()) {
-    // Each rank ends its own loading at once, and all of them end the run.
-    Status begun = memory->PreloadIntoMemory(asked);
-    load = begun.ok() ? memory->WaitPreloadDone() : Result<PassStats>(std::move(begun));
-    if (Status all = Agreed(session_->ranks(), load.status()); !all.ok()) load = std::move(all);
-  } else if (ranks_ != nullptr) {
-    load = LoadOnRanks(*memory, asked);
-  } else if (!memory->IsLoaded()) {
-    load = memory->LoadIntoMemory(asked);
-  }
-  Status loaded = load.status();
+  const auto load_here = [&](const std::stop_token& ended) {
+    if (job_->desc().dataset().preload()) {
+      MR_TRY(memory->PreloadIntoMemory(ended));
+      load = memory->WaitPreloadDone();
+    } else if (!memory->IsLoaded()) {
+      load = memory->LoadIntoMemory(ended);
+    }
+    return load.status();
+  };
+  Status loaded = ranks_ != nullptr ? LoadOnRanks(asked, load_here) : load_here(asked);
   if (loaded.code() == StatusCode::kCancelled && (asked.stop_requested() || job_->is_dist())) {
     report.interrupted = true;
     return Status::Ok();
@@ -305,14 +301,16 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
   const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
-  Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, asked); });
-  prepared = Agreed(session_->ranks(), prepared);
+  const auto prepare_here = [&](const std::stop_token& ended) {
+    return Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, ended); });
+  };
+  const Status prepared = ranks_ != nullptr ? LoadOnRanks(asked, prepare_here) : prepare_here(asked);
   run_->report().load_seconds += SecondsSince(start);
   if (prepared.ok()) return prepared;
   const bool is_stop = job_->is_dist() ? prepared.code() == StatusCode::kCancelled : stop.stop_requested();
   if (!is_stop) return run_->CheckpointAfterFailure(prepared, true);
   run_->report().interrupted = true;
-  return run_->SaveCheckpoint();
+  return run_->SaveAtStop();
 }
 
 Status MultiTrainer::RunPass(const std::stop_token& stop) {

@@ -73,8 +73,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// Brings metrics, readers and operators to where an earlier run stood.
   Status TakeOver(const RunState& state, const std::stop_token& stop);
   Status Load(const std::stop_token& stop);
-  /// Loads this rank's rows; what ends that of one rank ends that of all. A collective.
-  Result<PassStats> LoadOnRanks(InMemoryControl& memory, const std::stop_token& asked);
+  /// Loads this rank's rows by `load`; what ends that of one rank ends that of all. A collective.
+  Status LoadOnRanks(const std::stop_token& asked, const std::function<Status(const std::stop_token& stop)>& load);
   /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.
   Status PreparePass(const std::stop_token& stop);
   Status RunPass(const std::stop_token& stop);
@@ -128,7 +128,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   bool is_stopping_ = false;             ///< the run ends with the pauses of this pass
   ConsumedRanges pass_base_;             ///< what an interrupted run trained of this pass
   std::stop_token asked_to_stop_;        ///< the caller's, within Run
-  std::stop_source loading_;             ///< of ranks: ends a load, and the shuffle behind it
+  std::stop_source loading_;             ///< of ranks: ends loads, also in the background, and shuffles behind them
   std::optional<std::stop_callback<std::function<void()>>> on_asked_;  ///< asks it to
   std::stop_source stop_workers_;
   std::vector<FetchLine::Value> last_fetched_;  ///< of the pass

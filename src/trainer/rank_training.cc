@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -233,6 +234,8 @@ Result<RankTraining::Standing> RankTraining::StandStill(bool has_failed) {
   Status flushed = ranks_->tables().Flush();
   if (flushed.code() == StatusCode::kUnavailable) return flushed;
   int64_t failed = has_failed ? 1 : 0;
+  // What others have trained, which is told meanwhile, calls no further meeting.
+  met_at_step_ = std::numeric_limits<int64_t>::max();
   MR_ASSIGN(const bool have_all_ended, pace_->Meet({&failed, 1}));
   MR_TRY(ranks_->Agree(flushed));
   MR_TRY(dense_->Settle());

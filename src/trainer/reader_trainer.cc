@@ -136,7 +136,7 @@ Status ReaderTrainer::RunLoop(const std::stop_token& stop) {
   context.stop = late.token();
   context.loop = this;
   MR_TRY(frame_->Run(context));
-  return run_->last_checkpoint_step() == run_->state().step ? Status::Ok() : run_->SaveCheckpoint();
+  return run_->SaveAtStop();
 }
 
 // What these three throw would be taken for an exception of the operator that runs the loop.

@@ -107,6 +107,12 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
            " computed and took what readers had: where " + (is_one ? "it waits" : "they wait") +
            " for them, raise thread_num of open_files and read ahead by create_double_buffer_reader";
   }
+  const int trainers = summary.ranks - summary.servers;
+  const int64_t files = summary.data.files;
+  if (summary.ranks > 1 && !summary.interrupted && files > 0 && files < trainers && Stage(summary, "shuffle") == 0) {
+    return std::to_string(trainers - files) + " of " + std::to_string(trainers) +
+           " ranks had no file: split the input into as many as there are ranks, or several times as many";
+  }
   const double wait = Stage(summary, "read_wait");
   const double compute = Stage(summary, "compute");
   const double exchange = Stage(summary, "exchange");
@@ -142,12 +148,6 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
     const std::string waited = "workers waited for input " + Percent(share) + " of the time";
     // For rows that the program has, or too short to be measured.
     return most == 0 ? waited : waited + ", mostly on " + advice;
-  }
-  const int trainers = summary.ranks - summary.servers;
-  const int64_t files = summary.data.files;
-  if (summary.ranks > 1 && !summary.interrupted && files > 0 && files < trainers && Stage(summary, "shuffle") == 0) {
-    return std::to_string(trainers - files) + " of " + std::to_string(trainers) +
-           " ranks had no file: split the input into as many as there are ranks, or several times as many";
   }
   if (summary.ranks > 1 && exchange > 0.3 * busy) {
     return "ranks waited for each other " + Percent(exchange / busy) + " of the time: " + FewerWorkers(summary) +

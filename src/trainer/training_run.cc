@@ -395,6 +395,10 @@ Status TrainingRun::TrySaving() {
   return Status::Ok();
 }
 
+Status TrainingRun::SaveAtStop() {
+  return Together([this] { return state_.step == last_checkpoint_step_ ? Status::Ok() : SaveCheckpoint(); });
+}
+
 Status TrainingRun::CheckpointAfterFailure(const Status& failure, bool of_files) {
   const Status named = Together([&] { return DoCheckpointAfterFailure(failure, of_files); });
   // Others know whose failure it was, and leave what is kept to the one that leads.

@@ -81,6 +81,8 @@ class TrainingRun {
   /// Goes on to the next pass of a dataset, with what is due between them.
   Status EndPass(const std::stop_token& stop);
   Status SaveCheckpoint() { return SaveCheckpoint(false); }
+  /// Saves what was trained since the last checkpoint, where the run ends. A collective of the ranks.
+  Status SaveAtStop();
   /// For a failure that left the parameters sound: saves what was trained, and returns the failure with a line that
   /// says so.
   Status CheckpointAfterFailure(const Status& failure, bool of_files);

@@ -54,6 +54,10 @@ TEST(RankRestarts, WhoeverIsLostTheOthersEndTheJob) {
           communicator, {},
           [&](RankGroup& ranks) {
             count = ranks.restarts()->count();
+            for (int r = 0; count == 1 && r < 4; ++r) {
+              const std::string named = "rank " + std::to_string(r) + " (";
+              EXPECT_TRUE(lost.contains(r) || ranks.restarts()->last_lost().find(named) == std::string::npos);
+            }
             return RunRounds(ranks, &saved);
           },
           [&](const Status& failure) { told = failure.ToString(); });
@@ -122,6 +126,22 @@ TEST(RankRestarts, BehindAStopRequestNobodyBeginsAgain) {
       &told);
   for (const Status& status : ended) EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(told, HasSubstr("rank 1 of 2 is lost"));
+}
+
+TEST(RankRestarts, BehindAStopRequestAnEndOfTheJobIsOneWhoeverIsLostThen) {
+  LocalCluster cluster(2);
+  std::stop_source stop;
+  std::string told;
+  const std::vector<Status> ended = RunJobOn(
+      cluster, stop.get_token(),
+      [&](RankGroup& ranks) {
+        stop.request_stop();
+        if (ranks.rank() == 1) cluster.Lose(1);
+        return Status::Ok();
+      },
+      &told);
+  EXPECT_TRUE(ended[0].ok()) << ended[0].ToString();
+  EXPECT_EQ(told, "");
 }
 
 TEST(RankRestarts, AFailureOfTheJobIsToldOnceAndEndsIt) {

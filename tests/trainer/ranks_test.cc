@@ -141,9 +141,10 @@ class RanksTest : public testing::Test {
   std::string Folder(const std::string& name) const { return small_.folder() + "/" + name; }
   std::vector<std::string> Model(const std::string& run) const { return FolderContent(Folder(run) + "/model"); }
   /// The override with which the reader of a file waits before its end for an hour, and makes `mark` when it does.
-  std::string WaitAtTheEndOf(const std::string& file, const std::string& mark) const {
+  std::string WaitAtTheEndOf(const std::string& file, const std::string& mark, int seconds_before_mark = 0) const {
     std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
-                                     << "  if [ \"$line\" = WAIT ]; then touch " << mark << "; exec sleep 3600; fi\n"
+                                     << "  if [ \"$line\" = WAIT ]; then sleep " << seconds_before_mark << "; touch "
+                                     << mark << "; exec sleep 3600; fi\n"
                                      << "  echo \"$line\"\n"
                                      << "done\n";
     std::ofstream(file, std::ios::app) << "WAIT\n";
@@ -445,6 +446,35 @@ TEST_F(RanksTest, WhatEndsTheLoadOfOneRankEndsThatOfAll) {
   const Ended bad = RunRanks(small_.DeepJob(kSync + std::string(kInMemory)), 3, Folder("bad"), {.overrides = waits});
   for (const Status& status : bad.statuses) EXPECT_EQ(status.code(), StatusCode::kBadData) << status.ToString();
   EXPECT_THAT(bad.statuses[0].message(), AllOf(HasSubstr("rank 1 ("), HasSubstr("part-4:")));
+}
+
+TEST_F(RanksTest, WhatEndsTheLoadOfADayOfOneRankEndsThatOfAll) {
+  // A rank waits for the end of a file of the second day, which is loaded beside the training of the first.
+  const std::string mark = Folder("mark");
+  const auto day = [&](const char* name, int first, int last) {
+    std::string text = std::string("pass { name: \"") + name + "\"";
+    for (int i = first; i < last; ++i) text += " filelist: \"" + small_.files()[static_cast<size_t>(i)] + "\"";
+    return text + " } ";
+  };
+  const std::string wait = WaitAtTheEndOf(small_.files()[3], mark, 1);
+  const std::string job =
+      small_.DeepJob(kSync + std::string(kInMemory) + "checkpoint { every_epochs: 0 } incremental { " +
+                     day("monday", 0, 3) + day("tuesday", 3, 9) + "}");
+  const Ended cut = RunRanks(job, 3, Folder("cut"), {.overrides = {wait}, .stopped = 1, .stop_when = mark});
+  for (const Status& status : cut.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(cut.summary.interrupted);
+  EXPECT_GT(cut.summary.saved_step, 0);
+
+  // Where the checkpoint cannot be saved that is the end of all ranks, too.
+  std::filesystem::remove(mark);
+  const std::string checkpoints = Folder("full") + "/checkpoints";
+  const auto fill = [&] {
+    std::filesystem::remove_all(checkpoints);
+    std::ofstream(checkpoints) << "a file";
+  };
+  const Ended full =
+      RunRanks(job, 3, Folder("full"), {.overrides = {wait}, .stopped = -1, .stop_when = mark, .at_print = fill});
+  for (const Status& status : full.statuses) EXPECT_FALSE(status.ok());
 }
 
 /// What each of `ranks` ranks knows of the features of the job in `file`.
