@@ -44,13 +44,19 @@ def _is_table(data):
         data, "column_names")
 
 
-def warn_of_float_words(frame, what, words, stacklevel=3):
-    """Warns of columns of a frame whose whole numbers came as floats and whose texts are words, which hash {} and vocabulary {} look
-    up: of those that are such in all rows, or in a part of them (a chunk)."""
-    for column, text in frame.whole_floats(words):
-        warnings.warn('%s: column "%s" holds whole numbers as floats: its words are "%s", not "%s". pandas makes floats of whole '
-                      'numbers where some are missing; astype("Int64") keeps them' % (what, column, text, text[:-len(".0")]),
-                      MillraceWarning, stacklevel=stacklevel)
+def warn_of_float_words(frame, what, words, trained=None, stacklevel=3):
+    """Warns of columns of a frame whose whole numbers are written otherwise than in the frame or model that trained: `trained` has
+    "5" or "5.0" by column, "" where it had other words. Of columns that are not in it, where they came as floats. `words` are the
+    columns whose texts hash {} and vocabulary {} look up."""
+    for column, text in frame.whole_numbers(words).items():
+        known = (trained or {}).get(column)
+        is_float, was_float = ("." in one or "e" in one.lower() for one in (text, known or ""))
+        if not text or known == "" or (known is None and not is_float) or (known and is_float == was_float):
+            continue
+        advice = '. pandas makes floats of whole numbers where some are missing; astype("Int64") keeps them' if is_float else ""
+        found = '%s: column "%s" holds whole numbers%s: its words are "%s", ' % (what, column, " as floats" if is_float else "", text)
+        unlike = 'and "%s" in training, so that one number is two words: write them alike, or train anew' % known
+        warnings.warn(found + (unlike if known else 'not "%d"' % float(text)) + advice, MillraceWarning, stacklevel=stacklevel)
 
 
 def frame_of(data, name, what, wanted=()):

@@ -4,7 +4,10 @@ The first call begins MPI and waits for the first calls of the others. All ranks
 they do not, each gets a ConfigError that says who is where.
 """
 
+import contextlib
 import pickle
+import signal
+import threading
 
 import numpy as np
 
@@ -64,6 +67,22 @@ def of_leader(value, what):
     if size() == 1:
         return value
     return pickle.loads(_millrace.together(what, pickle.dumps(value) if leads() else b"")[0])
+
+
+@contextlib.contextmanager
+def ended_as_by_ctrl_c():
+    """Within it what ends ranks interrupts as Ctrl-C does: SIGTERM, by which mpirun ends them behind its own Ctrl-C, and SIGUSR1,
+    which it passes on. Signals that the script handles are left to it, as are all where there is one rank."""
+    taken = []
+    if size() > 1 and threading.current_thread() is threading.main_thread():
+        taken = [one for one in (signal.SIGTERM, signal.SIGUSR1) if signal.getsignal(one) == signal.SIG_DFL]
+    for one in taken:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one in taken:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def gather(data, call="gather"):

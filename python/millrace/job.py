@@ -51,8 +51,8 @@ class Job:
         `resume` is "never", "auto" (the newest whole checkpoint of output_dir) or a checkpoint's folder; with "auto", an `infer`
         job scores with the parameters of the last step, or with model="best" with those of the best evaluation.
 
-        Ctrl-C ends the run within a second, with a checkpoint where there is an output_dir, and raises KeyboardInterrupt. Other
-        Python threads run meanwhile. A second run starts anew.
+        Ctrl-C ends the run within a second, with a checkpoint where there is an output_dir, and raises KeyboardInterrupt; on ranks
+        SIGTERM and SIGUSR1 do, too. Other Python threads run meanwhile. A second run starts anew.
 
         `callbacks` are functions that are called with the dict of each pass and of each evaluation: kind ("pass" or "evaluation"),
         epoch, metrics. One that raises StopTraining ends the run there, as a success; another exception ends it with that. While
@@ -62,8 +62,9 @@ class Job:
         of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.
         """
         sys.stdout.flush()
-        return Report(**_ranks.of_leader(self._job.run(
-            os.fspath(resume), model, not verbose, _functions(callbacks)), "the report of Job.run"))
+        with _ranks.ended_as_by_ctrl_c():
+            ran = self._job.run(os.fspath(resume), model, not verbose, _functions(callbacks))
+        return Report(**_ranks.of_leader(ran, "the report of Job.run"))
 
     def fit(self, data, eval_data=None, resume="never", verbose=True, callbacks=()):
         """Trains on rows in memory, as run() does on files, and returns a Report.
@@ -91,10 +92,11 @@ class Job:
         sets = [(name, rows, "Job.fit: eval_data" + ("[%s]" % quoted(name) if name else "")) for name, rows in _frames.sets_of(eval_data)]
         frame = _frames.frame_of(data, "data", "Job.fit: data", wanted)
         _frames.warn_of_float_words(frame, "Job.fit: data", words)
+        trained = frame.whole_numbers(words)
         evaluated = []
         for name, rows, what in sets:
             evaluated.append((name, _frames.frame_of(rows, "eval_data" + ("." + name if name else ""), what, wanted)))
-            _frames.warn_of_float_words(evaluated[-1][1], what, words)
+            _frames.warn_of_float_words(evaluated[-1][1], what, words, trained)
         sys.stdout.flush()
         return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
 

@@ -102,7 +102,7 @@ class Predictor:
         if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
             without = [slot.name for slot in self.slots if not slot.is_needed]
             frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
-            _frames.warn_of_float_words(frame, "predict", self._words)
+            _frames.warn_of_float_words(frame, "predict", self._words, self._predictor.whole_numbers())
             return self._finite(self._told(self._predictor.score_frame(frame, without)))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)

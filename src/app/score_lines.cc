@@ -17,7 +17,6 @@
 #include <set>
 #include <utility>
 
-#include "app/absent_columns.h"
 #include "app/command_line.h"
 #include "app/score_metrics.h"
 #include "config/feed_names.h"
@@ -30,6 +29,7 @@
 #include "features/feature_plan.h"
 #include "kernels/non_finite.h"
 #include "reader/line_file.h"
+#include "serving/absent_slots.h"
 
 namespace millrace {
 namespace {

@@ -92,6 +92,9 @@ Status CsvColumnFeed::TakeHeader(std::string_view header) {
     return BadData(
         "this is a Parquet file: data_desc.name: \"parquet\" trains on it, and predictor --format=parquet scores it");
   }
+  if (header.starts_with("\xFF\xFE") || header.starts_with("\xFE\xFF")) {
+    return BadData("this is UTF-16; texts are UTF-8 here: iconv -f UTF-16 -t UTF-8");
+  }
   MR_ASSIGN(const std::vector<std::string> names, NamesOf(header, dialect_));
   MR_TRY(CheckDelimiter(header, names));
   MR_TRY(TakeNames(names, "the header"));
@@ -148,7 +151,7 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
   const std::vector<std::string>& columns = plan().columns();
   std::vector<int> places(names.size(), -1);
   std::string problems;
-  std::string hint;  // once, behind all of them
+  size_t absent = 0;
   const auto report = [&problems](const std::string& problem) { problems += (problems.empty() ? "" : "\n") + problem; };
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::string& column = columns[i];
@@ -158,7 +161,7 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
       const bool parts_rows = plan().times().has_value() && plan().times()->column == static_cast<int>(i);
       report(of + " has no column \"" + column + "\"" + (parts_rows ? ", by which eval.set.since parts rows" : "") +
              DidYouMean(column, known));
-      hint = of == "the header" ? "; files without a header need csv { names: [...] }" : "";
+      ++absent;
       continue;
     }
     if (std::find(found + 1, names.end(), column) != names.end()) {
@@ -166,7 +169,10 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
     }
     places[static_cast<size_t>(found - names.begin())] = static_cast<int>(i);
   }
-  if (!problems.empty()) return BadData(problems + hint);
+  // With none of them the first line is likely to be one of values.
+  const bool is_none = of == "the header" && absent == columns.size();
+  if (!problems.empty())
+    return BadData(problems + (is_none ? "; files without a header need csv { names: [...] }" : ""));
   places_ = std::move(places);
   return Status::Ok();
 }

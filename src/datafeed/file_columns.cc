@@ -36,6 +36,10 @@ Result<std::string> BytesBefore(std::optional<char> end, const DataFeedDesc& des
 
 }  // namespace
 
+bool HasHeader(const DataFeedDesc& desc) {
+  return desc.feature_size() > 0 && desc.name() == "csv" && desc.csv().names_size() == 0;
+}
+
 Result<FileColumns> ColumnsOfFile(const DataFeedFactory& feeds, const DataFeedDesc& desc, const std::string& file,
                                   const std::stop_token& stop) {
   FileColumns columns;
@@ -52,12 +56,11 @@ Result<FileColumns> ColumnsOfFile(const DataFeedFactory& feeds, const DataFeedDe
     }
     return columns;
   }
-  const bool has_header = desc.name() == "csv" && desc.csv().names_size() == 0;
-  if (!has_header && desc.name() != "json") return columns;
+  if (!HasHeader(desc) && desc.name() != "json") return columns;
   // Blank lines and a byte order mark are no line of JSON, and the reading knows that.
-  const std::string_view left_out = has_header ? "" : "\xEF\xBB\xBF \t\r\n";
+  const std::string_view left_out = HasHeader(desc) ? "" : "\xEF\xBB\xBF \t\r\n";
   MR_ASSIGN(const std::string line, BytesBefore('\n', desc, {}, file, stop, left_out));
-  MR_ASSIGN(columns.names, has_header ? CsvHeaderNames(CsvHeaderOf(desc)(line), desc) : JsonColumnNames(line));
+  MR_ASSIGN(columns.names, HasHeader(desc) ? CsvHeaderNames(CsvHeaderOf(desc)(line), desc) : JsonColumnNames(line));
   return columns;
 }
 

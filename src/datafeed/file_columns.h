@@ -23,4 +23,7 @@ struct FileColumns {
 Result<FileColumns> ColumnsOfFile(const DataFeedFactory& feeds, const DataFeedDesc& desc, const std::string& file,
                                   const std::stop_token& stop);
 
+/// Whether files of it name their columns in their first line.
+bool HasHeader(const DataFeedDesc& desc);
+
 }  // namespace millrace

@@ -75,11 +75,11 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
     const NumberForm* const trained = find(names.trained, column);
     if (trained != nullptr && trained->text.empty()) continue;
     const NumberForm* const unlike = trained == nullptr ? nullptr : IsFloat(*trained) ? whole : floats;
-    const bool is_of_training = trained == nullptr || reads == Reads::kTraining;
+    const bool is_training = reads == Reads::kTraining;
     const std::string of = "column \"" + Harmless(column) + "\" holds whole numbers";
     const std::string advice =
         ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them";
-    if (whole != nullptr && floats != nullptr && is_of_training) {
+    if (whole != nullptr && floats != nullptr && (is_training || trained == nullptr)) {
       (*warnings)[column] = of + " as floats in some lines: its words are " + Shown(*floats) + " there, and " +
                             Shown(*whole) + " in others" + advice;
     } else if (unlike != nullptr) {
@@ -88,7 +88,7 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
           Shown(*trained) +
           " where the training began, so that one number is two words: write them alike, or train anew" +
           (IsFloat(*unlike) ? advice : "");
-    } else if (floats != nullptr && is_of_training) {
+    } else if (floats != nullptr && is_training) {
       (*warnings)[column] = of + " as floats: its words are " + Shown(*floats) + ", not " + AsWhole(*floats) + advice;
     }
   }

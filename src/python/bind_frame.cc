@@ -280,44 +280,54 @@ PyFrame FrameOfStream(const py::capsule& capsule, const std::string& name) {
       [&](const std::stop_token& stop) { return DataFrame::Take(std::move(stream), name, stop); })};
 }
 
-/// What a column of floats says in all rows of a part, where each is a whole number or none: the text of the first one;
-/// empty otherwise.
-std::string WholeFloat(const FrameColumn& column, const ArrowArray& rows) {
+/// Looks for the first whole number of a part's column, "5" of one of integers and "5.0" of one of floats; false where
+/// it has other values.
+bool FindWholeNumber(const FrameColumn& column, const ArrowArray& rows, std::string* first) {
   const FrameColumn& values = column.is_list() ? column.items() : column;
-  if (!values || !values.type_name().starts_with("float")) return "";
-  std::string first;
+  const std::string type = values ? values.type_name() : "";
+  const bool are_floats = type.starts_with("float");
+  const bool are_integers = type.starts_with("int") || type.starts_with("uint");
   std::string scratch;
   for (int64_t row = rows.offset; row < rows.offset + rows.length; ++row) {
     int64_t begin = row;
     int64_t end = row + 1;
     if (column.is_list()) column.List(row, &begin, &end);
     for (; begin < end; ++begin) {
-      const std::string_view text = values.Text(begin, &scratch);
-      if (text.empty() || text == "nan") continue;
-      if (!text.ends_with(".0")) return "";
-      if (first.empty()) first = text;
+      const std::string_view text = values ? values.Text(begin, &scratch) : std::string_view();
+      if (text.empty() || (are_floats && text == "nan")) continue;
+      const bool is_whole = text.ends_with(".0") || text.find("e+") != std::string_view::npos;
+      if (!are_integers && !(are_floats && is_whole)) return false;
+      if (first->empty()) *first = text;
+      if (are_integers) return true;
     }
   }
-  return first;
-}
-
-/// The frame's columns among `wanted` that hold whole numbers as floats in a part of it, with a text of theirs.
-std::vector<std::pair<std::string, std::string>> WholeFloats(const DataFrame& frame,
-                                                             const std::vector<std::string>& wanted) {
-  std::vector<std::pair<std::string, std::string>> found;
-  for (size_t i = 0; i < frame.columns().size(); ++i) {
-    const std::string& name = frame.columns()[i];
-    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
-    std::string text;
-    for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
-      if (text.empty()) text = WholeFloat(part->columns[i], *part->array.get());
-    }
-    if (!text.empty()) found.emplace_back(name, text);
-  }
-  return found;
+  return true;
 }
 
 }  // namespace
+
+std::map<std::string, std::string> WholeNumbersOf(const DataFrame& frame, const std::vector<std::string>& wanted) {
+  std::map<std::string, std::string> found;
+  for (size_t i = 0; i < frame.columns().size(); ++i) {
+    const std::string& name = frame.columns()[i];
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
+    std::string whole;
+    std::string floats;
+    bool has_others = false;
+    for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
+      std::string first;
+      has_others = !FindWholeNumber(part->columns[i], *part->array.get(), &first) || has_others;
+      std::string& kept = first.find('.') != std::string::npos || first.find('e') != std::string::npos ? floats : whole;
+      if (kept.empty()) kept = first;
+    }
+    if (!floats.empty()) {
+      found[name] = floats;
+    } else if (has_others || !whole.empty()) {
+      found[name] = has_others ? "" : whole;
+    }
+  }
+  return found;
+}
 
 void BindFrame(py::module_& module) {
   py::class_<PyFrame>(module, "Frame")
@@ -340,9 +350,9 @@ void BindFrame(py::module_& module) {
           },
           py::arg("columns"))
       .def(
-          "whole_floats",
+          "whole_numbers",
           [](const PyFrame& self, const std::vector<std::string>& columns) {
-            return WholeFloats(*self.frame, columns);
+            return WholeNumbersOf(*self.frame, columns);
           },
           py::arg("columns"))
       .def_property_readonly("rows", [](const PyFrame& self) { return self.frame->rows(); })

@@ -268,6 +268,7 @@ class PyJob {
         const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
         MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
         NoteColumns(&loaded.config);
+        NoteWholeNumbers(&loaded.config);
       }
       auto job = CompiledJob::Create(std::move(loaded.config), own, std::move(folder), {}, stop);
       MR_TRY(Agreed(group, job.status()));
@@ -311,6 +312,19 @@ class PyJob {
     if (feed.feature_states().column_size() > 0) return;
     const std::vector<std::string>& columns = frames_[0]->columns();
     feed.mutable_feature_states()->mutable_column()->Assign(columns.begin(), columns.end());
+  }
+  /// As those of the first file would be noted (NoteWholeNumbers).
+  void NoteWholeNumbers(LoadedConfig* config) const {
+    if (frames_.empty()) return;
+    DataFeedDesc& feed = *config->desc->mutable_data_desc();
+    if (feed.feature_states().whole_number_size() > 0) return;
+    for (const auto& [column, text] : WholeNumbersOf(*frames_[0], WordColumns(feed))) {
+      FeatureStates::WholeNumber& noted = *feed.mutable_feature_states()->add_whole_number();
+      noted.set_column(column);
+      if (text.empty()) continue;
+      noted.set_text(text);
+      noted.set_place(frames_[0]->name());
+    }
   }
   const CompiledJob& job() const { return *job_; }
 

@@ -7,14 +7,17 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "config/feed_names.h"
 #include "core/words.h"
+#include "datafeed/csv_column_feed.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/drop_zeros.h"
+#include "datafeed/file_columns.h"
 #include "datafeed/frame_feed.h"
 #include "dataset/dataset.h"
 #include "features/feature_spec.h"
@@ -23,6 +26,7 @@
 #include "python/errors.h"
 #include "python/interruptible.h"
 #include "python/py_frame.h"
+#include "serving/absent_slots.h"
 #include "serving/predictor.h"
 
 namespace py = pybind11;
@@ -144,13 +148,14 @@ class PyPredictor {
 
   /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another, with its
   /// header if it has one), which lack the slots of `without`: the scores, how many zeros were left out, and warnings.
+  /// Slots that no score depends on may be lacking without a word where lines name their columns.
   py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
     const Environment& environment = SharedEnvironment();
     ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
     return Score(static_cast<int64_t>(text.size()), &quick_text_, [&](const std::stop_token& stop, Scored* scored) {
-      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer(without));
+      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer(WithAbsent(without, text)));
       if (scorer->feed == nullptr) {
-        const DataFeedDesc desc = LinesWithout(without);
+        const DataFeedDesc desc = LinesWithout(scorer->without);
         const bool is_text = environment.feeds.ReadsText(desc.name());
         if (!is_text && desc.feature_size() > 0) {
           return InvalidConfig("predict_lines: the model reads files of \"" + desc.name() +
@@ -195,6 +200,15 @@ class PyPredictor {
   }
 
   std::vector<std::string> WordColumnsOfModel() const { return WordColumns(predictor_->data_desc()); }
+
+  /// By column, how the training wrote whole numbers that are words: "5" or "5.0", or "" where it had other words.
+  std::map<std::string, std::string> WholeNumbers() const {
+    std::map<std::string, std::string> texts;
+    for (const FeatureStates::WholeNumber& number : predictor_->data_desc().feature_states().whole_number()) {
+      texts[number.column()] = number.text();
+    }
+    return texts;
+  }
 
   bool has_features() const { return predictor_->data_desc().feature_size() > 0; }
 
@@ -336,6 +350,24 @@ class PyPredictor {
     return Status::Ok();
   }
 
+  /// `without`, and the slots that no score depends on and whose columns the header of `text` lacks.
+  std::vector<std::string> WithAbsent(std::vector<std::string> without, std::string_view text) {
+    const DataFeedDesc& desc = predictor_->data_desc();
+    if (!HasHeader(desc)) return without;
+    const std::string_view header = CsvHeaderOf(desc)(text.substr(0, text.find('\n')));
+    const std::lock_guard lock(mutex_);
+    if (header != last_header_) {
+      absent_.clear();
+      const Result<std::vector<std::string>> names = CsvHeaderNames(header, desc);
+      if (names.ok()) {
+        for (AbsentSlot& one : AbsentSlotsOf(*predictor_, desc, *names)) absent_.push_back(std::move(one.slot));
+      }
+      last_header_ = header;
+    }
+    without.insert(without.end(), absent_.begin(), absent_.end());
+    return without;
+  }
+
   DataFeedDesc LinesWithout(const std::vector<std::string>& without) const {
     DataFeedDesc desc = predictor_->data_desc();
     ForgetOwnFeed(&desc);
@@ -377,6 +409,8 @@ class PyPredictor {
   std::unique_ptr<const Predictor> predictor_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scorer>> free_;
+  std::string last_header_;          ///< of CSV
+  std::vector<std::string> absent_;  ///< slots whose columns it lacks
   std::atomic<int> scorers_made_{0};
   const std::shared_ptr<const FeaturePlans> plans_ = std::make_shared<const FeaturePlans>();  ///< of frames
   QuickWork quick_text_, quick_columns_, quick_frames_;
@@ -498,6 +532,7 @@ void BindPredictor(py::module_& module) {
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))
       .def("columns", &PyPredictor::Columns, py::arg("without"))
       .def("word_columns", &PyPredictor::WordColumnsOfModel)
+      .def("whole_numbers", &PyPredictor::WholeNumbers)
       .def("has_features", &PyPredictor::has_features)
       .def("score_frame", &PyPredictor::ScoreFrame, py::arg("frame"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "datafeed/data_frame.h"
 
@@ -10,5 +13,9 @@ namespace millrace {
 struct PyFrame {
   std::shared_ptr<const DataFrame> frame;
 };
+
+/// By column, of those of `wanted` that have values: the first whole number, "5" of integers and "5.0" of floats in a
+/// part of the frame that has no others; or "" where there are other values.
+std::map<std::string, std::string> WholeNumbersOf(const DataFrame& frame, const std::vector<std::string>& wanted);
 
 }  // namespace millrace

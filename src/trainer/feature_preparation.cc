@@ -150,7 +150,6 @@ ValueNames BeginOf(const std::string& file, const DataFeedDesc& desc, const Envi
 void NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
   constexpr int kRows = 4096;
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
-  if (feed.name() != "csv" && feed.name() != "json") return;
   if (WordColumns(feed).empty() || !PipeCommandOf(feed).empty() || feed.feature_states().whole_number_size() > 0)
     return;
   DataFeedDesc first = StatisticsDesc(feed);

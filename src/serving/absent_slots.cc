@@ -1,4 +1,4 @@
-#include "app/absent_columns.h"
+#include "serving/absent_slots.h"
 
 #include <algorithm>
 #include <array>
@@ -11,25 +11,18 @@
 
 namespace millrace {
 
-Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, const DataFeedFactory& feeds,
-                                                const DataFeedDesc& desc, const std::string& file,
-                                                const std::stop_token& stop) {
+std::vector<AbsentSlot> AbsentSlotsOf(const Predictor& predictor, const DataFeedDesc& desc,
+                                      const std::vector<std::string>& names) {
   std::vector<AbsentSlot> absent;
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(file, none)) return absent;
-  const Result<FileColumns> columns = ColumnsOfFile(feeds, desc, file, stop);
-  if (columns.status().code() == StatusCode::kCancelled) return columns.status();
-  if (!columns.ok() || columns->names.empty()) return absent;
-  const std::vector<std::string>& names = columns->names;
   const std::vector<std::string>& fed = predictor.feeds();
-  // Of a file that lacks what scores depend on, or is cut by another delimiter, the reading of its rows says what is
-  // wrong.
   const Result<std::shared_ptr<const FeaturePlan>> needed = FeaturePlan::Create(desc, fed);
-  if (!needed.ok()) return absent;
+  if (names.empty() || !needed.ok()) return absent;
   const bool names_differ = desc.name() == "json";  // from line to line
-  for (const std::string& column : (*needed)->columns()) {
-    if (!names_differ && std::find(names.begin(), names.end(), column) == names.end()) return absent;
-  }
+  const std::vector<std::string>& columns = (*needed)->columns();
+  const bool has_any = std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
+    return std::find(names.begin(), names.end(), column) != names.end();
+  });
+  if (!names_differ && !columns.empty() && !has_any) return absent;
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
     if (!slot.is_used() || std::find(fed.begin(), fed.end(), slot.name()) != fed.end()) continue;
     const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(desc, std::array{slot.name()});
@@ -49,6 +42,16 @@ Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, cons
     }
   }
   return absent;
+}
+
+Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, const DataFeedFactory& feeds,
+                                                const DataFeedDesc& desc, const std::string& file,
+                                                const std::stop_token& stop) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) return std::vector<AbsentSlot>();
+  const Result<FileColumns> columns = ColumnsOfFile(feeds, desc, file, stop);
+  if (columns.status().code() == StatusCode::kCancelled) return columns.status();
+  return columns.ok() ? AbsentSlotsOf(predictor, desc, columns->names) : std::vector<AbsentSlot>();
 }
 
 }  // namespace millrace
