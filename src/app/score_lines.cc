@@ -481,13 +481,20 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   TellOfColumns(predictor);
   MR_TRY(dataset->BeginPass({}));
   PromptOutput prompt(out.get());
+  size_t scored = 0;
+  const auto with_what_is_written = [&](const Status& failure) {
+    if (scored == 0 || out == nullptr || request.output == "-") return failure;
+    return Status(failure.code(), failure.message() + "\n\"" + Harmless(request.output) +
+                                      "\" has the scores of the first " + std::to_string(scored) +
+                                      (scored == 1 ? " row" : " rows"));
+  };
   bool is_empty = false;
   const auto empty_once = [&] {
     return std::exchange(is_empty, true) ? Status::Ok() : EmptyOutput(out.get(), request.output);
   };
   while (true) {
     Result<BatchPtr> next = dataset->source(0).Next(stop);
-    if (!next.ok()) return explained(std::move(next).status());
+    if (!next.ok()) return with_what_is_written(explained(std::move(next).status()));
     const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
     MR_ASSIGN(const std::span<const float> scores, session->Run(*batch, stop));
@@ -496,6 +503,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     non_finite.Take(*batch, scores, columns);
     for (size_t i = 0; i < columns; ++i) metrics[i].Add(scores, i, columns, *batch);
     MR_TRY(WriteScores(scores, columns, out.get(), comparison.get(), request.output));
+    scored += scores.size() / columns;
     MR_TRY(prompt.AfterBatch(dataset->is_paused(), request.output));
   }
   MR_ASSIGN(const PassStats stats, dataset->EndPass());

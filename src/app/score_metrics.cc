@@ -79,8 +79,10 @@ void ScoreMetrics::Add(std::span<const float> scores, size_t column, size_t colu
   are_finite_ = are_finite_ && std::all_of(scores_.begin(), scores_.end(), IsFinite) &&
                 std::all_of(labels_.begin(), labels_.end(), IsFinite);
   if (!are_finite_) return;
-  are_shares_ = are_shares_ && std::all_of(scores_.begin(), scores_.end(), IsShare) &&
-                std::all_of(labels_.begin(), labels_.end(), IsShare);
+  are_likelihoods_ = are_likelihoods_ && std::all_of(scores_.begin(), scores_.end(), IsShare);
+  const auto other = std::find_if_not(labels_.begin(), labels_.end(), IsShare);
+  if (other != labels_.end() && !other_label_.has_value()) other_label_ = *other;
+  are_shares_ = are_likelihoods_ && !other_label_.has_value();
   for (Measure& measure : measures_) {
     if (!measure.is_of_shares || are_shares_) measure.metric->Add({scores_, labels_, weights_}, measure.sums);
   }
@@ -98,7 +100,11 @@ std::string ScoreMetrics::Text() const {
     std::snprintf(value, sizeof(value), " %.6f  ", measured);
     text += (task_.empty() ? "" : task_ + "/") + measure.name + value;
   }
-  return text + "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
+  text += "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
+  if (!are_finite_ || are_shares_ || !are_likelihoods_) return text;
+  char label[32];
+  std::snprintf(label, sizeof(label), "%g", static_cast<double>(*other_label_));
+  return text + ": a label is " + label + ", so there is no auc and no logloss, which are of labels from 0 to 1";
 }
 
 }  // namespace millrace

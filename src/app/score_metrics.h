@@ -22,8 +22,8 @@ class ScoreMetrics {
   /// Adds column `column` of so many. Rows that do not count, and those whose weight is no weight, are left out.
   void Add(std::span<const float> scores, size_t column, size_t columns, const SlotBatch& batch);
   /// A line, of a task with a name behind that: "auc 0.79  logloss 0.41  calibration 1.01 of 1000 rows" for
-  /// probabilities and shares, "mae" and "rmse" for other values; all nan when a score or a label is NaN or infinite.
-  /// Empty when nothing was measured.
+  /// probabilities and shares, "mae" and "rmse" for other values, with why where only labels are none; all nan when a
+  /// score or a label is NaN or infinite. Empty when nothing was measured.
   std::string Text() const;
 
  private:
@@ -45,9 +45,11 @@ class ScoreMetrics {
   std::vector<Measure> measures_;
   std::vector<float> scores_;
   std::vector<float> labels_;
-  std::vector<float> weights_;  ///< empty: each counts once
-  bool are_finite_ = true;      ///< all scores and labels are; nothing is measured once one is not
-  bool are_shares_ = true;      ///< those before are from 0 to 1
+  std::vector<float> weights_;        ///< empty: each counts once
+  bool are_finite_ = true;            ///< all scores and labels are; nothing is measured once one is not
+  bool are_shares_ = true;            ///< those before are from 0 to 1
+  bool are_likelihoods_ = true;       ///< scores alone are
+  std::optional<float> other_label_;  ///< the first that is not from 0 to 1
   int64_t rows_ = 0;
 };
 

@@ -302,6 +302,28 @@ TEST(FeaturesJob, AModelIsScoredFromRawColumnsWithoutTheLabels) {
   EXPECT_THAT(scored.errors(), testing::Not(HasSubstr("note: the input has no column")));
 }
 
+TEST(FeaturesJob, ScoringSaysWhyItMeasuresNoAucAndWhatAFailureLeavesInTheOutput) {
+  const CsvJob csv(40);
+  const std::string out = csv.folder() + "/out";
+  TrainToTheEnd(csv.Job("epochs: 1"), out);
+  const std::string input = csv.folder() + "/others.csv";
+  const std::string scores = csv.folder() + "/scores";
+  std::string rows = "click,age,country,genres\n";
+  for (int i = 0; i < 2000; ++i) rows += std::to_string(1 + i % 2) + ",30,land,g1\n";
+  EXPECT_TRUE(WriteFileAtomically(input, rows).ok());
+  const std::vector<std::string> flags = {"--model_dir=" + out + "/model", "--input=" + input, "--output=" + scores};
+  Process others("predictor", flags);
+  EXPECT_EQ(others.Wait(), 0) << others.errors();
+  EXPECT_THAT(others.errors(), HasSubstr("of 2000 examples: a label is 2, so there is no auc and no logloss, which are "
+                                         "of labels from 0 to 1\n"));
+  EXPECT_TRUE(WriteFileAtomically(input, rows + "1,old,land,g1\n").ok());
+  Process cut("predictor", flags);
+  EXPECT_EQ(cut.Wait(), 3);
+  const std::string kept = ReadFile(scores).value();
+  EXPECT_THAT(cut.errors(), HasSubstr("\"" + scores + "\" has the scores of the first " +
+                                      std::to_string(std::count(kept.begin(), kept.end(), '\n')) + " rows\n"));
+}
+
 TEST(FeaturesJob, AnInputWithoutRowsIsTold) {
   const CsvJob csv(40);
   const std::string out = csv.folder() + "/out";
