@@ -70,6 +70,8 @@ endif()
 add_library(mr_cold_options INTERFACE)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(mr_cold_options INTERFACE -O1)
+elseif(MILLRACE_SANITIZE MATCHES "address")
+  target_compile_options(mr_cold_options INTERFACE -O0)
 endif()
 
 # Sanitizers reach generated code and tests as well, so they are set for the directory, not on mr_options.

@@ -48,6 +48,10 @@ namespace millrace {
 ///
 /// An exchange costs twice the bytes of the values that go with it, but for this rank's part; in memory two copies of
 /// the values, and of the part two for each rank.
+///
+/// Step is for one worker of a rank, Settle for the thread that coordinates them while they stand still; other ranks'
+/// exchanges are answered on the communicator's thread meanwhile. kUnavailable when a rank is lost, kInternal for one
+/// that sends other values than it should.
 class DenseExchange {
  public:
   struct Options {

@@ -168,21 +168,30 @@ Result<StepInput> RankStep::Begin(const Status& read, const StepInput& mine) {
 }
 
 Status RankStep::Exchange(const Status& ran) {
-  std::vector<WireWriter> out;
-  for (std::string& message : out_) {
-    message.clear();
-    out.emplace_back(&message);
-    out.back().Put(ran.ok());
+  const auto begin = [](std::string* message, bool has_run) {
+    message->clear();
+    WireWriter writer(message);
+    writer.Put(has_run);
+    return writer;
+  };
+  Status ready = ran;
+  if (ready.ok()) {
+    ready = Caught("the gradients of a step", [&] {
+      std::vector<WireWriter> out;
+      for (std::string& message : out_) out.push_back(begin(&message, true));
+      for (Gradient& gradient : gradients_) PutPieces(&gradient, &out);
+      return Status::Ok();
+    });
   }
-  if (ran.ok()) {
-    for (Gradient& gradient : gradients_) PutPieces(&gradient, &out);
+  if (!ready.ok()) {
+    for (std::string& message : out_) begin(&message, false);
   }
   MR_TRY(ranks_->communicator().AllToAll(out_, &in_));
   const bool all_ran =
       std::all_of(in_.begin(), in_.end(), [](const auto& from) { return WireReader(from).Get<bool>(); });
   if (all_ran) return Status::Ok();
   Clear();
-  return ranks_->Agree(ran);
+  return ranks_->Agree(ready);
 }
 
 Status RankStep::Finish(const Status& ready, int64_t micro_batches, const RunContext& first) {
