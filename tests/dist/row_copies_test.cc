@@ -328,7 +328,10 @@ TEST(RowCopies, MomentsOfAdamAreThoseOfOneRankAndNotOfAllTogether) {
     // Equal gradients make steps of 0.1: whole of the owner, and of seven copies the part of rows that all use. An
     // owner counts what others ask for as pushes, which makes its steps up to half as long again.
     const std::vector<float> before = WeightsOf(**table);
-    for (const float weight : before) EXPECT_NEAR(weight, -0.1F * kPushes * (1 + 7.0F / 4), 0.3);
+    for (const float weight : before) {
+      EXPECT_LT(weight, -0.1F * kPushes * (1 + 7.0F / 4) + 0.01F);
+      EXPECT_GT(weight, -0.1F * kPushes * (1.6F + 7.0F / 4));
+    }
     // With the moments of all together the next one would be three times as long.
     train(communicator.rank() == 0 ? 1 : 0);
     const std::vector<float> after = WeightsOf(**table);

@@ -868,24 +868,31 @@ TEST_P(PacedRanksTest, RanksThatAreLeftTrainEachLineOnce) {
   EXPECT_EQ(ended.summary.examples, 1500 * epochs);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ranks, PacedRanksTest,
-    testing::Values(Pace{"Async", "dist { update: ASYNC }"}, Pace{"AsyncTwoThreads", "dist {} thread_num: 2"},
-                    Pace{"Ssp", "dist { update: SSP staleness: 0 }"},
-                    Pace{"Bf16", "dist { update: SSP staleness: 2 wire: BF16 } thread_num: 2"},
-                    Pace{"Geo", "dist { update: GEO geo_steps: 4 }"},
-                    Pace{"GeoBf16", "dist { update: GEO geo_steps: 1 wire: BF16 } thread_num: 2"},
-                    Pace{"Split", "dist { mode: SPLIT servers: 1 wire: BF16 }"},
-                    Pace{"SplitGeo", "dist { update: GEO geo_steps: 5 mode: SPLIT servers: 1 } thread_num: 2"},
-                    Pace{"SplitInMemory",
-                         "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" }"},
-                    Pace{"SplitShuffled",
-                         "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" global_shuffle: "
-                         "true }"},
-                    Pace{"InMemory",
-                         "dist { update: ASYNC } thread_num: 2 dataset { class_name: \"InMemoryDataset\" "
-                         "local_shuffle: true }"}),
-    [](const auto& pace) { return std::string(pace.param.name); });
+/// Ranks of one worker show no other order of threads than those of two: sanitizers see the latter.
+std::vector<Pace> Paces() {
+  const char* const shuffled =
+      "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" global_shuffle: true }";
+  const char* const in_memory =
+      "dist { update: ASYNC } thread_num: 2 dataset { class_name: \"InMemoryDataset\" local_shuffle: true }";
+  std::vector<Pace> paces = {{"AsyncTwoThreads", "dist {} thread_num: 2"},
+                             {"Bf16", "dist { update: SSP staleness: 2 wire: BF16 } thread_num: 2"},
+                             {"GeoBf16", "dist { update: GEO geo_steps: 1 wire: BF16 } thread_num: 2"},
+                             {"SplitGeo", "dist { update: GEO geo_steps: 5 mode: SPLIT servers: 1 } thread_num: 2"},
+                             {"SplitShuffled", shuffled},
+                             {"InMemory", in_memory}};
+  if (kIsSanitized) return paces;
+  const std::vector<Pace> more = {
+      {"Async", "dist { update: ASYNC }"},
+      {"Ssp", "dist { update: SSP staleness: 0 }"},
+      {"Geo", "dist { update: GEO geo_steps: 4 }"},
+      {"Split", "dist { mode: SPLIT servers: 1 wire: BF16 }"},
+      {"SplitInMemory", "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" }"}};
+  paces.insert(paces.end(), more.begin(), more.end());
+  return paces;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, PacedRanksTest, testing::ValuesIn(Paces()),
+                         [](const auto& pace) { return std::string(pace.param.name); });
 
 TEST_F(RanksTest, RanksThatServeHaveAllRowsAndTrainNothing) {
   const Ended ended = RunRanks(small_.DeepJob("dist { mode: SPLIT servers: 2 } epochs: 2"), 5, Folder("split"));
