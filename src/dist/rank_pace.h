@@ -29,8 +29,8 @@ class RankPace {
   struct Events {
     /// A meeting is due. Called once for each meeting or more, by any thread; must be quick, and call nothing here.
     std::function<void()> on_due;
-    /// Other ranks trained so many batches and examples more in this pass. By any thread, and by Meet; must be quick, and
-    /// may Call the next meeting.
+    /// Other ranks trained so many batches and examples more in this pass. By any thread, and by Meet; must be quick,
+    /// and may Call the next meeting.
     std::function<void(int64_t batches, int64_t examples)> on_others;
   };
 

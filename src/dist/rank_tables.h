@@ -122,9 +122,9 @@ class RankTables final {
     return calls_->Ask(RankService::kTables, std::move(requests), answers);
   }
 
-  /// While no worker pushes: waits until the pushes of this rank, and what it has made of copies, have been applied, and
-  /// what it fetches ahead is here: afterwards it asks no rank for rows, until it pulls, fetches or pushes again. What went wrong with a push
-  /// comes back.
+  /// While no worker pushes: waits until the pushes of this rank, and what it has made of copies, have been applied,
+  /// and what it fetches ahead is here: afterwards it asks no rank for rows, until it pulls, fetches or pushes again.
+  /// What went wrong with a push comes back.
   Status Flush();
   /// Counts a push that is about to be applied here, `seen` pushes after the start.
   void CountApplied(std::atomic<int64_t>& applied, int64_t seen);
