@@ -603,15 +603,30 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
          "stat_var_names; leave them out: what a program counts in integers adds up over ranks");
 }
 
-/// Tables whose rows ranks cannot train copies of.
+/// Rules of tables whose rows ranks cannot train copies of.
 void CheckCopies(const TrainerDesc& desc, Checker& check) {
   if (desc.dist().update() != DistDesc::GEO) return;
   for (int i = 0; i < desc.model().table_size(); ++i) {
     const TableDesc& table = desc.model().table(i);
-    if (!table.has_accessor()) continue;
-    check.Error(ElementPath("model.table", i) + ".accessor",
-                "dist.update: GEO: table \"" + table.name() +
-                    "\": rows that count shows and clicks are not copied; use update: ASYNC");
+    const std::string of = "dist.update: GEO: table \"" + table.name() + "\": ";
+    const std::string path = ElementPath("model.table", i);
+    if (table.has_accessor()) {
+      check.Error(path + ".accessor", of + "rows that count shows and clicks are not copied; use update: ASYNC");
+      continue;
+    }
+    const bool has_own = table.optimizer().rule_case() != OptimizerDesc::RULE_NOT_SET;
+    const OptimizerDesc& rule = has_own ? table.optimizer() : desc.model().optimizer();
+    switch (rule.rule_case()) {
+      case OptimizerDesc::kSgd:
+      case OptimizerDesc::kAdagrad:
+      case OptimizerDesc::kFtrl:
+      case OptimizerDesc::RULE_NOT_SET: break;
+      default:
+        check.Error(
+            has_own ? path + ".optimizer" : "model.optimizer",
+            of + "what ranks learn apart adds up with sgd, adagrad and ftrl alone; give the table one of these, or "
+                 "use update: ASYNC");
+    }
   }
 }
 

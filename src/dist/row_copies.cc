@@ -21,8 +21,12 @@ Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTabl
   auto* const rows = dynamic_cast<LendsRows*>(&part);
   const std::string table = "dist.update: GEO: table \"" + part.shape().name + "\": ";
   if (rows == nullptr) return InvalidConfig(table + "its class does not give its rows away; use update: ASYNC");
-  if (rows->row_policy().copies() == CopiesOfRow::kApart) {
+  if (part.shape().counts) {
     return InvalidConfig(table + "its rows count shows and clicks, which copies do not; use update: ASYNC");
+  }
+  if (rows->row_policy().copies() == CopiesOfRow::kApart) {
+    return InvalidConfig(table + "what ranks learn apart adds up with sgd, adagrad and ftrl, and not with \"" +
+                         rows->row_policy().Describe() + "\"; use one of these, or update: ASYNC");
   }
   if (CopyFloats(part.shape()) > SlabRows::kMostFloats) {
     return InvalidConfig(table + "a copy of a row of " + std::to_string(part.shape().row_floats) +
@@ -141,14 +145,11 @@ Status RowCopies::Take(bool all, Asked* asked) {
       float* const moved = now.data() + i * floats_;
       for (size_t f = 0; f < floats_; ++f) {
         const float value = moved[f];
-        if (f < policy_->summed_floats()) moved[f] -= known[f];
+        moved[f] -= known[f];
         known[f] = value;
       }
       {
         const RowGuard guard(locks_, row);
-        // Means that this rank has updated since it told them are newer than what came.
-        const size_t summed = policy_->summed_floats();
-        if (MarksOf(row).uses > 0) racy::CopyRow(row + summed, moved + summed, floats_ - summed);
         policy_->AddTo(moved, lr_.load(), row);
       }
       MarksOf(row).read_at = asked->at;
@@ -212,8 +213,7 @@ Status RowCopies::Update(const KeyList& list, const std::vector<float*>& copies,
 
 float RowCopies::WeightOf(uint32_t uses, int64_t pushes) const {
   const float others = static_cast<float>(ranks_->trainers()) / 2 - 1;
-  const bool owner_knows = floats_ > dim_ && policy_->summed_floats() == floats_;
-  if (owner_knows || others <= 0 || uses <= 1 || pushes <= 1) return 1;
+  if (floats_ > dim_ || others <= 0 || uses <= 1 || pushes <= 1) return 1;
   const float share = static_cast<float>(uses - 1) / static_cast<float>(pushes - 1);
   return 1 / (1 + std::min(share, 1.0f) * others);
 }
@@ -252,7 +252,7 @@ Status RowCopies::BeginExchange() {
       Moved& moved = moved_[owner];
       if (policy_->has_squares()) moved.squares.push_back(policy_->SquaresOf(known));
       for (size_t f = 0; f < floats_; ++f) {
-        const float wanted = f < policy_->summed_floats() ? weight * (now[f] - known[f]) : now[f];
+        const float wanted = weight * (now[f] - known[f]);
         const float sent = AsSent(wanted, options_.wire);
         moved.floats.push_back(sent);
         known[f] = now[f] - (wanted - sent);

@@ -38,10 +38,9 @@ namespace millrace {
 /// The share is 1 where nobody else moved the row meanwhile, as with most rows. Ranks that trained from the same row
 /// would move it too far together: by adagrad, each without the squares of the others, which would have made its steps
 /// shorter. The owner makes up for that. It has all squares, and is told which ones the copy began with
-/// (RowPolicy::AddAfterOthers); squares themselves count whole. By sgd and adam the share is 1 for a row that one push
-/// of those between two exchanges used, and 2 / trainers for one that all used, as other ranks then use it as a rule;
-/// between the two it lies between. What ftrl sums up counts whole. Moments of adam are means, which do not add up:
-/// the owner takes those of the copy that came last, and a copy that was not used meanwhile takes the owner's.
+/// (RowPolicy::AddAfterOthers); squares themselves count whole. By sgd the share is 1 for a row that one push of those
+/// between two exchanges used, and 2 / trainers for one that all used, as other ranks then use it as a rule; between
+/// the two it lies between. What ftrl sums up counts whole.
 ///
 /// A copy costs twice the floats of a row, and stays as long as the object: a rank comes to have one of each row of
 /// others that it uses. An exchange sends a key, and a row there and back, for each row that was used since the last
@@ -49,12 +48,12 @@ namespace millrace {
 ///
 /// Find, Update and Fetch may be called by any number of threads. Find waits for owners where a row is not here, and
 /// the Update that begins an exchange for the one before. Both return what failed there: kUnavailable when a rank is
-/// lost, or when there is no memory for a copy. No move of a weight is lost: each holds the copy's lock meanwhile, as
+/// lost, or when there is no memory for a copy. No update of a copy is lost: each holds the copy's lock meanwhile, as
 /// does what comes from its owner. The owner's own workers update its rows as Hogwild workers do.
 class RowCopies {
  public:
   /// `part`, which this rank has of the table, outlives the object, as `ranks` does. kInvalidConfig for a class of
-  /// tables that gives no rows away, and for rows that count shows and clicks.
+  /// tables that gives no rows away, and for rules whose state is no sum.
   static Result<std::unique_ptr<RowCopies>> Create(SparseTable& part, RankTables& ranks,
                                                    const RankTableOptions& options);
   ~RowCopies();

@@ -26,10 +26,9 @@ struct RowStep {
 
 /// What becomes of copies of a row that learn apart.
 enum class CopiesOfRow : uint8_t {
-  kApart,    ///< some of their floats are counts or depend on these: they do not add up
+  kApart,    ///< some of their floats are means, or counts: they do not add up
   kAddUp,    ///< all floats are sums over updates; the first state, if there is one, of squared gradients
   kByState,  ///< as kAddUp, and weights follow from the state: an update without a gradient makes them anew
-  kMeans,    ///< weights add up; state is of means over updates, of which the last copy's stands for all
 };
 
 /// The rule by which a table's rows learn. State lies in the row behind its weights: so many floats for each of them.

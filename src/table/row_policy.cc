@@ -68,12 +68,7 @@ void RowPolicy::AddAfterOthers(const float* moved, float known, float lr, float*
 }
 
 void RowPolicy::AddTo(const float* moved, float lr, float* row) const {
-  const size_t summed = summed_floats();
-  racy::AddRow(moved, row, summed);
-  if (copies_ == CopiesOfRow::kMeans) {
-    racy::CopyRow(moved + summed, row + summed, static_cast<size_t>(row_floats_) - summed);
-    return;
-  }
+  racy::AddRow(moved, row, static_cast<size_t>(row_floats_));
   if (row_floats_ > dim_) {
     // Rounding must not leave a sum of squares below zero.
     std::array<float, 64> squares;

@@ -38,11 +38,9 @@ class RowPolicy {
   /// Whether the floats behind the weights, as many, are sums of squared gradients by which the weights' steps get
   /// shorter, and weights are sums of steps: adagrad.
   bool has_squares() const { return copies_ == CopiesOfRow::kAddUp && row_floats_ == 2 * dim_; }
-  /// How many floats, from the first, a copy tells the moves of; of those behind them it tells what they are.
-  size_t summed_floats() const { return static_cast<size_t>(copies_ == CopiesOfRow::kMeans ? dim_ : row_floats_); }
   /// The sum of these squares of a row; 0 of rules without.
   float SquaresOf(const float* row) const;
-  /// Adds to a whole row what a copy of it learnt with the rate `lr`, as summed_floats says it.
+  /// Adds to a whole row what a copy of it learnt with the rate `lr`, where copies add up.
   void AddTo(const float* moved, float lr, float* row) const;
   /// The same where others may have added to the row since it was copied, when SquaresOf was `known`: with their
   /// squares the copy's steps would have been shorter, and so much less is added to the weights. Squares count whole.

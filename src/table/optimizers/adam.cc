@@ -10,7 +10,7 @@ namespace {
 class AdamRows final : public RowOptimizer {
  public:
   AdamRows(int dim, const AdamDesc& desc)
-      : RowOptimizer(dim, 2, 0, CopiesOfRow::kMeans),
+      : RowOptimizer(dim, 2, 0, CopiesOfRow::kApart),
         beta1_(desc.beta1()),
         beta2_(desc.beta2()),
         epsilon_(desc.epsilon()) {}
