@@ -44,12 +44,12 @@ def _is_table(data):
         data, "column_names")
 
 
-def warn_of_float_words(frame, what, words, trained=None, stacklevel=3):
-    """Warns of columns of a frame whose whole numbers are written otherwise than in the frame or model that trained: `trained` has
-    "5" or "5.0" by column, "" where it had other words. Of columns that are not in it, where they came as floats. `words` are the
-    columns whose texts hash {} and vocabulary {} look up."""
-    for column, text in frame.whole_numbers(words).items():
-        known = (trained or {}).get(column)
+def warn_of_float_words(numbers, what, trained, stacklevel=3):
+    """Warns of columns of a frame whose whole numbers are written otherwise than in the frame or model that trained. `numbers` has
+    "5" or "5.0" by column, "" where it has other words (Frame.whole_numbers of the columns whose texts hash {} and vocabulary {} look
+    up), and so has `trained`. Of columns that are not in that, where they came as floats."""
+    for column, text in numbers.items():
+        known = trained.get(column)
         is_float, was_float = ("." in one or "e" in one.lower() for one in (text, known or ""))
         if not text or known == "" or (known is None and not is_float) or (known and is_float == was_float):
             continue

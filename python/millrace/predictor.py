@@ -55,6 +55,7 @@ class Predictor:
         self.predictions = self._predictor.predictions()
         self._by_name = {slot.name: slot for slot in self.slots}
         self._words = self._predictor.word_columns()
+        self._trained = self._predictor.whole_numbers()
         self._warned = set()
 
     def __reduce__(self):
@@ -102,7 +103,7 @@ class Predictor:
         if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
             without = [slot.name for slot in self.slots if not slot.is_needed]
             frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
-            _frames.warn_of_float_words(frame, "predict", self._words, self._predictor.whole_numbers())
+            _frames.warn_of_float_words(frame.whole_numbers(self._words), "predict", self._trained)
             return self._finite(self._told(self._predictor.score_frame(frame, without)))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)

@@ -82,9 +82,8 @@ void ScoreMetrics::Add(std::span<const float> scores, size_t column, size_t colu
   are_likelihoods_ = are_likelihoods_ && std::all_of(scores_.begin(), scores_.end(), IsShare);
   const auto other = std::find_if_not(labels_.begin(), labels_.end(), IsShare);
   if (other != labels_.end() && !other_label_.has_value()) other_label_ = *other;
-  are_shares_ = are_likelihoods_ && !other_label_.has_value();
   for (Measure& measure : measures_) {
-    if (!measure.is_of_shares || are_shares_) measure.metric->Add({scores_, labels_, weights_}, measure.sums);
+    if (!measure.is_of_shares || AreShares()) measure.metric->Add({scores_, labels_, weights_}, measure.sums);
   }
 }
 
@@ -92,7 +91,7 @@ std::string ScoreMetrics::Text() const {
   if (rows_ == 0) return "";
   std::string text;
   for (const Measure& measure : measures_) {
-    if (measure.is_of_shares != are_shares_) continue;
+    if (measure.is_of_shares != AreShares()) continue;
     std::vector<double> sums;
     for (size_t i = 0; i < measure.sums.size(); ++i) sums.push_back(measure.sums.Get(i));
     char value[48];
@@ -101,7 +100,7 @@ std::string ScoreMetrics::Text() const {
     text += (task_.empty() ? "" : task_ + "/") + measure.name + value;
   }
   text += "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
-  if (!are_finite_ || are_shares_ || !are_likelihoods_) return text;
+  if (!are_finite_ || AreShares() || !are_likelihoods_) return text;
   char label[32];
   std::snprintf(label, sizeof(label), "%g", static_cast<double>(*other_label_));
   return text + ": a label is " + label + ", so there is no auc and no logloss, which are of labels from 0 to 1";

@@ -30,6 +30,9 @@ class ScoreMetrics {
   /// How much a row counts; nothing where that is no weight above 0.
   std::optional<float> WeightOf(const SlotBatch& batch, size_t row, float label) const;
 
+  /// Whether scores and labels are from 0 to 1.
+  bool AreShares() const { return are_likelihoods_ && !other_label_.has_value(); }
+
   struct Measure {
     std::string name;
     std::unique_ptr<Metric> metric;
@@ -47,9 +50,8 @@ class ScoreMetrics {
   std::vector<float> labels_;
   std::vector<float> weights_;        ///< empty: each counts once
   bool are_finite_ = true;            ///< all scores and labels are; nothing is measured once one is not
-  bool are_shares_ = true;            ///< those before are from 0 to 1
-  bool are_likelihoods_ = true;       ///< scores alone are
-  std::optional<float> other_label_;  ///< the first that is not from 0 to 1
+  bool are_likelihoods_ = true;       ///< scores before that are from 0 to 1
+  std::optional<float> other_label_;  ///< the first label that is not
   int64_t rows_ = 0;
 };
 

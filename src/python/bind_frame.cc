@@ -317,7 +317,7 @@ std::map<std::string, std::string> WholeNumbersOf(const DataFrame& frame, const 
     for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
       std::string first;
       has_others = !FindWholeNumber(part->columns[i], *part->array.get(), &first) || has_others;
-      std::string& kept = first.find('.') != std::string::npos || first.find('e') != std::string::npos ? floats : whole;
+      std::string& kept = first.find_first_of(".e") != std::string::npos ? floats : whole;
       if (kept.empty()) kept = first;
     }
     if (!floats.empty()) {

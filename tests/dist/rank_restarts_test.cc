@@ -109,37 +109,33 @@ TEST(RankRestarts, WhoIsLostIsNamedAndWhatIsTrainedOnceMoreIsCounted) {
   EXPECT_EQ(told, "");
 }
 
-TEST(RankRestarts, BehindAStopRequestNobodyBeginsAgain) {
+/// Runs a job of two ranks that is asked to stop, loses rank 1 and ends by `end`.
+std::vector<Status> StopAndLoseOne(const std::function<Status(RankGroup& ranks)>& end, std::string* told) {
   LocalCluster cluster(2);
   std::stop_source stop;
+  const auto run = [&](RankGroup& ranks) {
+    EXPECT_EQ(ranks.restarts()->count(), 0);
+    stop.request_stop();
+    if (ranks.rank() == 1) cluster.Lose(1);
+    return end(ranks);
+  };
+  return RunJobOn(cluster, stop.get_token(), run, told);
+}
+
+TEST(RankRestarts, BehindAStopRequestNobodyBeginsAgain) {
   std::string told;
-  const std::vector<Status> ended = RunJobOn(
-      cluster, stop.get_token(),
-      [&](RankGroup& ranks) {
-        EXPECT_EQ(ranks.restarts()->count(), 0);
-        stop.request_stop();
-        if (ranks.rank() == 1) cluster.Lose(1);
-        Status status;
-        while (status.ok()) status = ranks.communicator().Barrier();
-        return status;
-      },
-      &told);
-  for (const Status& status : ended) EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  const auto wait = [](RankGroup& ranks) {
+    Status status;
+    while (status.ok()) status = ranks.communicator().Barrier();
+    return status;
+  };
+  for (const Status& status : StopAndLoseOne(wait, &told)) EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(told, HasSubstr("rank 1 of 2 is lost"));
 }
 
 TEST(RankRestarts, BehindAStopRequestAnEndOfTheJobIsOneWhoeverIsLostThen) {
-  LocalCluster cluster(2);
-  std::stop_source stop;
   std::string told;
-  const std::vector<Status> ended = RunJobOn(
-      cluster, stop.get_token(),
-      [&](RankGroup& ranks) {
-        stop.request_stop();
-        if (ranks.rank() == 1) cluster.Lose(1);
-        return Status::Ok();
-      },
-      &told);
+  const std::vector<Status> ended = StopAndLoseOne([](RankGroup&) { return Status::Ok(); }, &told);
   EXPECT_TRUE(ended[0].ok()) << ended[0].ToString();
   EXPECT_EQ(told, "");
 }

@@ -140,6 +140,12 @@ class RanksTest : public testing::Test {
  protected:
   std::string Folder(const std::string& name) const { return small_.folder() + "/" + name; }
   std::vector<std::string> Model(const std::string& run) const { return FolderContent(Folder(run) + "/model"); }
+  /// A pass of an incremental job, over the files from `first` until `last`.
+  std::string Day(const std::string& name, int first, int last) const {
+    std::string text = "pass { name: \"" + name + "\"";
+    for (int i = first; i < last; ++i) text += " filelist: \"" + small_.files()[static_cast<size_t>(i)] + "\"";
+    return text + " } ";
+  }
   /// The override with which the reader of a file waits before its end for an hour, and makes `mark` when it does.
   std::string WaitAtTheEndOf(const std::string& file, const std::string& mark, int seconds_before_mark = 0) const {
     std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
@@ -339,12 +345,7 @@ TEST_P(DatasetOfRanksTest, RanksThatAreLeftGoOnToTheSameBytes) {
 }
 
 TEST_P(DatasetOfRanksTest, DaysLeaveTheSameModelsForAnyNumberOfRanks) {
-  const auto day = [&](const std::string& name, int first, int last) {
-    std::string text = "pass { name: \"" + name + "\"";
-    for (int i = first; i < last; ++i) text += " filelist: \"" + small_.files()[static_cast<size_t>(i)] + "\"";
-    return text + " } ";
-  };
-  const std::string job = small_.DeepJob(GetParam() + " incremental { " + day("monday", 0, 3) + day("tuesday", 3, 11) +
+  const std::string job = small_.DeepJob(GetParam() + " incremental { " + Day("monday", 0, 3) + Day("tuesday", 3, 11) +
                                          "save_interval: 1 }");
   std::vector<std::string> models;
   for (const int ranks : {1, 3}) {
@@ -451,15 +452,10 @@ TEST_F(RanksTest, WhatEndsTheLoadOfOneRankEndsThatOfAll) {
 TEST_F(RanksTest, WhatEndsTheLoadOfADayOfOneRankEndsThatOfAll) {
   // A rank waits for the end of a file of the second day, which is loaded beside the training of the first.
   const std::string mark = Folder("mark");
-  const auto day = [&](const char* name, int first, int last) {
-    std::string text = std::string("pass { name: \"") + name + "\"";
-    for (int i = first; i < last; ++i) text += " filelist: \"" + small_.files()[static_cast<size_t>(i)] + "\"";
-    return text + " } ";
-  };
   const std::string wait = WaitAtTheEndOf(small_.files()[3], mark, 1);
   const std::string job =
       small_.DeepJob(kSync + std::string(kInMemory) + "checkpoint { every_epochs: 0 } incremental { " +
-                     day("monday", 0, 3) + day("tuesday", 3, 9) + "}");
+                     Day("monday", 0, 3) + Day("tuesday", 3, 9) + "}");
   const Ended cut = RunRanks(job, 3, Folder("cut"), {.overrides = {wait}, .stopped = 1, .stop_when = mark});
   for (const Status& status : cut.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_TRUE(cut.summary.interrupted);
@@ -943,10 +939,7 @@ TEST_F(RanksTest, DaysAreTrainedByRanksAtTheirOwnPace) {
     std::ifstream file(small_.files()[static_cast<size_t>(i)]);
     lines += std::count(std::istreambuf_iterator<char>(file), {}, '\n');
   }
-  for (int i = 0; i < 4; ++i) {
-    days += "pass { name: \"" + std::to_string(i) + "\" filelist: \"" + small_.files()[static_cast<size_t>(2 * i)] +
-            "\" filelist: \"" + small_.files()[static_cast<size_t>(2 * i + 1)] + "\" } ";
-  }
+  for (int i = 0; i < 4; ++i) days += Day(std::to_string(i), 2 * i, 2 * i + 2);
   const std::string job = small_.DeepJob("dist { update: ASYNC } incremental { " + days + "save_interval: 1 }");
   const Ended ended = RunRanks(job, 3, Folder("days"));
   for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
