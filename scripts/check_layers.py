@@ -44,6 +44,8 @@ LIBRARIES = {
     "oneapi/dnnl/": {"kernels"},
     "zlib.h": {"core", "clickgen"},
     "zstd.h": {"core"},
+    "isa-l": {"core"},
+    "xxhash.h": {"core"},
     "jpeglib.h": {"reader"},
     "jerror.h": {"reader"},
     "mpi.h": {"comm"},

@@ -11,12 +11,12 @@
 
 #include "core/crc32c.h"
 #include "core/file.h"
-#include "core/hash.h"
+#include "core/xxhash.h"
 
 namespace millrace {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t kBufferBytes = size_t{256} << 10;  // fits into the second cache with what is read from it
 /// So much is on its way to the disk while as much is written behind it.
 constexpr uint64_t kWindowBytes = uint64_t{8} << 20;
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -31,20 +30,6 @@ constexpr uint64_t HashName(std::string_view name) { return Mix64(Fnv1a64(name) 
 
 /// XXH64 of the bytes, as other systems compute it (the xxHash specification, algorithm XXH64).
 uint64_t XxHash64(std::string_view bytes, uint64_t seed = 0);
-
-/// XXH64 with the seed 0 of bytes that come in pieces: the same as of all of them at once. One thread; no allocation.
-class XxHash64Stream {
- public:
-  XxHash64Stream();
-  void Add(std::string_view bytes);
-  /// Of what was added so far.
-  uint64_t Hash() const;
-
- private:
-  uint64_t lanes_[4];
-  char rest_[32];  ///< the last size_ % 32 bytes
-  uint64_t size_ = 0;
-};
 
 /// The i-th number of the sequence of a seed; independent of every other, so it may be made by any thread.
 constexpr uint64_t HashedNumber(uint64_t seed, uint64_t i) { return Mix64(seed + (i + 1) * 0x9E3779B97F4A7C15ULL); }

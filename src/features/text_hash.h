@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): how the library is told to be a header
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "core/xxhash.h"
 
 namespace millrace {
 

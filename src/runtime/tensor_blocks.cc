@@ -1,14 +1,11 @@
 #include "runtime/tensor_blocks.h"
 
-// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): how the library is told to be a header
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "core/file.h"
 #include "core/on_threads.h"
+#include "core/xxhash.h"
 #include "runtime/lod_tensor_codec.h"
 
 namespace millrace {

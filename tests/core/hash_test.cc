@@ -9,6 +9,7 @@
 
 #include "core/crc32c.h"
 #include "core/huge_buffer.h"
+#include "core/xxhash.h"
 
 namespace millrace {
 namespace {

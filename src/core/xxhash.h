@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): how the library is told to be a header
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace millrace {
+
+/// XXH64 with the seed 0 of bytes that come in pieces: the same as of all of them at once. One thread; no allocation.
+class XxHash64Stream {
+ public:
+  XxHash64Stream() { XXH64_reset(&state_, 0); }
+  void Add(std::string_view bytes) { XXH64_update(&state_, bytes.data(), bytes.size()); }
+  /// Of what was added so far.
+  uint64_t Hash() const { return XXH64_digest(&state_); }
+
+ private:
+  XXH64_state_t state_;
+};
+
+}  // namespace millrace
