@@ -2,6 +2,7 @@
 
 import html
 import importlib
+import math
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
 
@@ -36,7 +37,7 @@ class Report:
     stopped_early: bool = False
     save_failures: List[str] = field(default_factory=list)
     history: List[dict] = field(default_factory=list)
-    passes: List[dict] = field(default_factory=list)  #: of each: epoch (1 for the first), examples, seconds, metrics
+    passes: List[dict] = field(default_factory=list)  #: of each: epoch (1 for the first), examples, seconds, loss, metrics
     evaluations: List[dict] = field(default_factory=list)  #: of each: step, epoch, examples, loss, metrics
     evaluation_sets: Dict[str, Dict[str, float]] = field(default_factory=dict)  #: by name, as `evaluation`
     #: eval.calibration, of each: loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
@@ -44,15 +45,16 @@ class Report:
 
     def plot(self, metrics=None):
         """Draws a metric's course, of passes and of evaluations, in a picture for each metric; needs matplotlib. Returns its
-        figure. `metrics` are names; by default all."""
+        figure. `metrics` are names, "loss" among them; by default all."""
         try:
             pyplot = importlib.import_module("matplotlib.pyplot")  # who checks types need not have it
         except ImportError:
             raise ConfigError("Report.plot needs matplotlib: pip install matplotlib") from None
-        names = [metrics] if isinstance(metrics, str) else list(metrics or self.metrics)
+        known = self._names()
+        names = [metrics] if isinstance(metrics, str) else list(metrics or known)
         for name in names:
-            if name not in self.metrics:
-                raise ConfigError('Report.plot: no metric "%s"; there are: %s' % (name, ", ".join(self.metrics)))
+            if name not in known:
+                raise ConfigError('Report.plot: no metric "%s"; there are: %s' % (name, ", ".join(known)))
         figure, axes = pyplot.subplots(1, max(1, len(names)), figsize=(4.5 * max(1, len(names)), 3.2), squeeze=False)
         for axis, name in zip(axes[0], names):
             for rows, label in ((self.passes, "training"), (self.evaluations, "evaluation")):
@@ -64,9 +66,14 @@ class Report:
         figure.tight_layout()
         return figure
 
+    def _names(self):
+        """The loss, where the job has one, and the metrics."""
+        has_loss = any(math.isfinite(row.get("loss", math.nan)) for row in [*self.passes, *self.evaluations])
+        return (["loss"] if has_loss else []) + list(self.metrics)
+
     def _repr_html_(self):
         """What a notebook shows."""
-        names = list(self.metrics)
+        names = self._names()
         rows = [("training, epoch %d" % row["epoch"], row["examples"], row) for row in self.passes[-10:]]
         rows += [("evaluation, step %d" % row["step"], row["examples"], row) for row in self.evaluations[-10:]]
         head = "".join("<th>%s</th>" % html.escape(name) for name in ["", "examples"] + names)

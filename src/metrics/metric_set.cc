@@ -13,6 +13,8 @@
 namespace millrace {
 namespace {
 
+constexpr size_t kLossSums = 2;  // the loss of each batch times its rows, the rows
+
 /// A metric, which may be a plugin's.
 Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& info) {
   const std::string what = "the metric \"" + kind + "\"";
@@ -29,8 +31,10 @@ Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& 
 }  // namespace
 
 Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<MetricSpec>& specs,
-                                                           const SlotSchema& schema, const MetricRegistry& registry) {
+                                                           const SlotSchema& schema, const MetricRegistry& registry,
+                                                           const std::string& loss) {
   auto set = std::make_unique<MetricSet>();
+  set->loss_ = loss;
   std::vector<std::string> kinds;
   for (const MetricSpec& spec : specs) {
     MR_ASSIGN(const MetricInfo* info, registry.Get(spec.kind));
@@ -66,6 +70,8 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
     set->names_.push_back(kinds.back() + (same > 1 ? "_" + std::to_string(same) : ""));
     set->entries_.push_back(std::move(entry));
   }
+  set->loss_sums_ = set->sums_;
+  set->sums_ += kLossSums;
   set->non_finite_ = set->sums_;
   set->sums_ += set->entries_.size();
   return std::unique_ptr<const MetricSet>(std::move(set));
@@ -100,6 +106,10 @@ double MetricSet::Value(size_t index, MetricTotals& totals) const {
   if (totals.sums[non_finite_ + index] > 0) return std::numeric_limits<double>::quiet_NaN();
   if (entry.metric == nullptr) return GroupedAuc(totals.samples[entry.first]);
   return entry.metric->Compute(Sums(index, totals));
+}
+
+double MetricSet::Loss(const MetricTotals& totals) const {
+  return totals.sums[loss_sums_] / totals.sums[loss_sums_ + 1];
 }
 
 int64_t MetricSet::NonFiniteRows(const MetricTotals& totals) const {
@@ -160,9 +170,35 @@ Result<std::unique_ptr<MetricAccumulator>> MetricAccumulator::Create(const Metri
     }
     accumulator->sums_.emplace_back(entry.metric == nullptr ? 0 : entry.metric->size());
   }
+  accumulator->sums_.emplace_back(static_cast<int>(kLossSums));
   accumulator->sums_.emplace_back(static_cast<int>(set.entries_.size()));
+  const Variable* const loss = set.loss_.empty() ? nullptr : frame.Find(set.loss_);
+  if (loss != nullptr && loss->Is<Tensor>()) accumulator->loss_ = &loss->Get<Tensor>();
   accumulator->window_start_.resize(set.sums_);
   return accumulator;
+}
+
+Status MetricAccumulator::ReadLoss(std::optional<double>* loss) {
+  loss->reset();
+  if (loss_ == nullptr || loss_->empty()) return Status::Ok();  // what computes it may be left out (skip_ops)
+  MR_ASSIGN(const Tensor* const shown, host_view_.Of(*loss_));
+  // A shape rule may promise what nobody can read as a loss.
+  if (shown->numel() > 0 && shown->dtype() == DType::kFloat32) {
+    *loss = shown->data<float>()[0];
+  } else if (shown->numel() > 0 && shown->dtype() == DType::kFloat64) {
+    *loss = shown->data<double>()[0];
+  } else {
+    return InvalidConfig("the loss \"" + set_->loss_ + "\" is " + std::string(DTypeName(shown->dtype())) + " " +
+                         shown->dims().ToString() + "; its mean needs a float32 or float64 value");
+  }
+  return Status::Ok();
+}
+
+void MetricAccumulator::AddLoss(const SlotBatch& batch, std::optional<double> loss) {
+  if (!loss.has_value()) return;
+  MetricSums& sums = sums_[sums_.size() - 2];
+  sums.Add(0, *loss * batch.rows());
+  sums.Add(1, batch.rows());
 }
 
 Status MetricAccumulator::ReadPredictions(const SlotBatch& batch, size_t metric) {
@@ -278,6 +314,13 @@ void MetricAccumulator::LeaveOutNonFiniteRows() {
 }
 
 Status MetricAccumulator::Add(const RunContext& context) {
+  std::optional<double> loss;
+  MR_TRY(ReadLoss(&loss));
+  AddLoss(*context.batch, loss);
+  return AddMetrics(context);
+}
+
+Status MetricAccumulator::AddMetrics(const RunContext& context) {
   const SlotBatch& batch = *context.batch;
   for (size_t m = 0; m < predictions_.size(); ++m) {
     const MetricSet::Entry& entry = set_->entries_[m];
@@ -310,6 +353,7 @@ Status MetricAccumulator::Keep(const RunContext& context) {
   }
   KeptBatch& kept = kept_[kept_count_];
   kept.context = context;
+  MR_TRY(ReadLoss(&kept.loss));
   for (size_t m = 0; m < predictions_.size(); ++m) {
     MR_TRY(ReadPredictions(*context.batch, m));
     ReadLabels(*context.batch, set_->entries_[m].label);
@@ -327,7 +371,8 @@ Status MetricAccumulator::AddKept() {
     KeptBatch& kept = kept_[i];
     predictions_.swap(kept.predictions);
     weights_.swap(kept.weights);
-    added = Add(kept.context);
+    AddLoss(*kept.context.batch, kept.loss);
+    added = AddMetrics(kept.context);
     predictions_.swap(kept.predictions);
     weights_.swap(kept.weights);
   }

@@ -26,22 +26,24 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 
 /// What the metrics of a job added up, of some threads and some time; totals merge by adding. Made by MetricSet.
 struct MetricTotals {
-  std::vector<double> sums;          ///< of each metric; then each one's rows that are not finite, which are in no sum
+  /// Of each metric, then of the loss; then each metric's rows that are not finite, which are in no sum.
+  std::vector<double> sums;
   std::vector<GroupSample> samples;  ///< of the GAUCs; empty where nobody wants them
 };
 
 /// The metrics of a job and where their inputs are; shared by all workers, immutable.
 class MetricSet {
  public:
+  /// `loss` is the variable of the loss, whose mean is kept beside the metrics; empty, or none of a frame: none is.
   /// kInvalidConfig for a slot that is not there, or a kind that is not in `registry`.
   static Result<std::unique_ptr<const MetricSet>> Create(const std::vector<MetricSpec>& specs, const SlotSchema& schema,
-                                                         const MetricRegistry& registry);
+                                                         const MetricRegistry& registry, const std::string& loss);
 
   /// Printed names, "auc" or "income/auc"; a second metric of a name gets "_2".
   const std::vector<std::string>& names() const { return names_; }
   /// Which values of a metric are better, by its printed name; nullopt when there is none of that name.
   std::optional<MetricBetter> Better(std::string_view name) const;
-  /// The variables that predictions and weights are read from.
+  /// The variables that predictions and weights are read from. The loss is not among them.
   std::vector<std::string> Variables() const;
   /// Totals of no rows.
   MetricTotals NewTotals() const;
@@ -54,6 +56,8 @@ class MetricSet {
   double Value(size_t index, MetricTotals& totals) const;
   /// What metric `index`, which is no GAUC, added up; empty where a row's prediction or label was NaN or infinite.
   std::span<const double> Sums(size_t index, const MetricTotals& totals) const;
+  /// The mean of the loss over rows; NaN where none was seen.
+  double Loss(const MetricTotals& totals) const;
   /// Whether metric `index` is computed from a sample.
   bool IsGrouped(size_t index) const { return entries_[index].metric == nullptr; }
   /// How many rows had such a prediction or label; of the metric that met most of them.
@@ -81,7 +85,9 @@ class MetricSet {
   };
   std::vector<Entry> entries_;
   std::vector<std::string> names_;
+  std::string loss_;
   size_t sums_ = 0;
+  size_t loss_sums_ = 0;                 ///< in the sums, where those of the loss are: loss times rows, rows
   size_t non_finite_ = 0;                ///< in the sums, where the counts of rows that are not finite begin
   std::vector<GroupSample> no_samples_;  ///< empty ones
 };
@@ -98,7 +104,7 @@ class MetricAccumulator {
                                                            LabelRangeMonitor* label_monitor = nullptr);
 
   /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
-  /// two or more classes) a row.
+  /// two or more classes) a row, or the loss is no number.
   Status Add(const RunContext& context);
   /// Keeps what Add would read, for AddKept: of batches that count only once others have run, too. context.batch
   /// outlives that. Same errors as Add.
@@ -130,9 +136,13 @@ class MetricAccumulator {
     std::deque<Tensor> copies;
     std::vector<const Tensor*> predictions;  ///< as predictions_, of the copies
     std::vector<const Tensor*> weights;      ///< as weights_
+    std::optional<double> loss;
   };
   void AddSumsTo(MetricTotals& totals) const;
   void ReadLabels(const SlotBatch& batch, SlotId label);
+  Status ReadLoss(std::optional<double>* loss);
+  void AddLoss(const SlotBatch& batch, std::optional<double> loss);
+  Status AddMetrics(const RunContext& context);
   Status ReadPredictions(const SlotBatch& batch, size_t metric);
   /// Rows of weight 0 are taken out of what was read.
   Status ReadWeights(const SlotBatch& batch, size_t metric);
@@ -147,10 +157,12 @@ class MetricAccumulator {
   LabelRangeMonitor* label_monitor_;
   std::vector<const Tensor*> predictions_;
   std::vector<const Tensor*> weights_;  ///< by metric; null: every row counts once
+  const Tensor* loss_ = nullptr;        ///< null: the frame has none
   HostView host_view_;
   std::deque<KeptBatch> kept_;  ///< the first kept_count_ of them; the others are there for their memory
   size_t kept_count_ = 0;
-  std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; then the counts of rows that are not finite
+  std::deque<MetricSums>
+      sums_;  ///< by metric, empty ones for GAUC; of the loss; the counts of rows that are not finite
   std::vector<double> window_start_;
   mutable std::mutex samples_mutex_;
   std::vector<GroupSample> samples_;

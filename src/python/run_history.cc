@@ -52,6 +52,7 @@ Status RunHistory::Add(const PassReport& report) {
   entry["batches"] = report.batches;
   entry["examples"] = report.examples;
   entry["seconds"] = report.seconds;
+  entry["loss"] = report.loss;
   PutMetrics(report.metrics, &entry);
   passes_.append(entry);
   return Tell(entry);

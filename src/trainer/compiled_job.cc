@@ -379,7 +379,7 @@ Result<std::shared_ptr<const ProgramDesc>> MeasureCalibrations(const std::vector
   std::vector<MetricSpec> all = model.metrics;
   all.insert(all.end(), sums.begin(), sums.end());
   MR_ASSIGN(const MetricRegistry registry, WithCalibrationSums(environment.metrics));
-  MR_ASSIGN(*metrics, MetricSet::Create(all, schema, registry));
+  MR_ASSIGN(*metrics, MetricSet::Create(all, schema, registry, model.loss));
   return std::shared_ptr<const ProgramDesc>(std::move(forward));
 }
 
@@ -428,7 +428,8 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   MR_ASSIGN(parts.model, ModelOf(config, parts.schema, environment, parts.form, stop));
   std::vector<ConfigMistake> unknown = FindUnweightedMetrics(*parts.model, environment.metrics);
   if (!unknown.empty()) return config.Report(unknown);
-  MR_ASSIGN(parts.metrics, MetricSet::Create(parts.model->metrics, parts.schema, environment.metrics));
+  parts.loss = desc.has_program() ? LossOf(parts.model->main) : parts.model->loss;
+  MR_ASSIGN(parts.metrics, MetricSet::Create(parts.model->metrics, parts.schema, environment.metrics, parts.loss));
   const MetricSet& metrics = *parts.metrics;
   unknown = FindUnknownNames(desc, *parts.model, metrics.names());
   if (parts.form == ModelForm::kFused && (!unknown.empty() || Lacks(parts.model->main, watched))) {
@@ -440,7 +441,6 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   if (!unknown.empty()) return config.Report(unknown);
   const CompiledModel& model = *parts.model;
   parts.fetches = ResolveFetches(desc.fetch_config(), metrics.names());
-  parts.loss = desc.has_program() ? LossOf(model.main) : model.loss;
   if (unknown = FindUnknownLoss(desc, parts.loss); !unknown.empty()) return config.Report(unknown);
 
   CompileOptions options;

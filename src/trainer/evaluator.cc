@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <span>
 #include <thread>
@@ -17,20 +16,6 @@
 #include "trainer/rank_progress.h"
 
 namespace millrace {
-namespace {
-
-/// A shape rule may promise what nobody can read as a loss.
-Result<double> LossOfBatch(const std::string& name, const Tensor& tensor, HostView& host_view) {
-  MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
-  const Tensor& loss = *shown;
-  if (loss.dtype() == DType::kFloat32 && loss.numel() > 0) return loss.data<float>()[0];
-  if (loss.dtype() == DType::kFloat64 && loss.numel() > 0) return loss.data<double>()[0];
-  return InvalidConfig("the loss \"" + name + "\" is " + std::string(DTypeName(loss.dtype())) + " " +
-                       loss.dims().ToString() + "; evaluation needs a float32 or float64 value");
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session) {
   return Create(session, session.eval_datasets(), session.ranks());
 }
@@ -52,8 +37,6 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, const 
     Reader reader;
     MR_ASSIGN(reader.frame, Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(i, true)));
     MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.eval_metrics(), *reader.frame, &session.label_monitor()));
-    const Variable* loss = job.loss().empty() ? nullptr : reader.frame->Find(job.loss());
-    if (loss != nullptr && loss->Is<Tensor>()) reader.loss = &loss->Get<Tensor>();
     evaluator->readers_.push_back(std::move(reader));
   }
   return evaluator;
@@ -74,10 +57,6 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
     // What the number of a step sets off is of training: every batch is the first.
     MR_TRY(runner.Run(*batch, 0, stop));
     MR_TRY(runner.Measure());
-    if (reader.loss != nullptr) {
-      MR_ASSIGN(const double loss, LossOfBatch(job_->loss(), *reader.loss, reader.host_view));
-      reader.loss_sum += loss * batch->rows();
-    }
     reader.examples += batch->rows();
   }
 }
@@ -88,7 +67,6 @@ void Evaluator::TakeSums(Share* share) {
   for (Reader& reader : readers_) {
     reader.metrics->AddTo(sums.totals);
     reader.metrics->Clear();
-    sums.loss += std::exchange(reader.loss_sum, 0);
     sums.examples += std::exchange(reader.examples, 0);
   }
   if (sums.examples > 0) share->sums.push_back(std::move(sums));
@@ -97,7 +75,6 @@ void Evaluator::TakeSums(Share* share) {
 Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
   for (Reader& reader : readers_) {
     reader.metrics->Clear();
-    reader.loss_sum = 0;
     reader.examples = 0;
     reader.status = Status::Ok();
   }
@@ -198,7 +175,6 @@ std::string Evaluator::ToBytes(const Share& share) {
   out.Put(static_cast<uint64_t>(share.sums.size()));
   for (const Sums& sums : share.sums) {
     PutTotals(sums.totals, &out);
-    out.Put(sums.loss);
     out.Put(sums.examples);
   }
   return bytes;
@@ -215,7 +191,6 @@ Result<Evaluator::Share> Evaluator::FromBytes(std::string_view bytes) const {
     std::optional<MetricTotals> totals = GetTotals(&in, job_->eval_metrics());
     if (!totals.has_value()) return Internal("another rank has measured other metrics");
     sums.totals = *std::move(totals);
-    sums.loss = in.Get<double>();
     sums.examples = in.Get<int64_t>();
   }
   if (!in.ok()) return Internal("what another rank has measured ends too soon");
@@ -269,7 +244,6 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vec
         continue;
       }
       MetricSet::Add(sums.totals, &all.totals);
-      all.loss += sums.loss;
       all.examples += sums.examples;
     }
   }
@@ -286,8 +260,7 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vec
   }
   report.examples = all.examples;
   report.data = input_->memory != nullptr ? std::move(load) : std::move(data);
-  const bool has_loss = readers_[0].loss != nullptr;
-  report.loss = has_loss ? all.loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
+  report.loss = job_->eval_metrics().Loss(all.totals);
   const size_t shown = job_->metrics().names().size();
   report.metrics = job_->eval_metrics().Compute(all.totals);
   report.metrics.resize(shown);

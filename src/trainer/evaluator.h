@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/transfer.h"
 #include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
 
@@ -34,16 +33,12 @@ class Evaluator {
   struct Reader {
     std::unique_ptr<Frame> frame;
     std::unique_ptr<MetricAccumulator> metrics;
-    const Tensor* loss = nullptr;
-    HostView host_view;
-    double loss_sum = 0;
     int64_t examples = 0;
     Status status;
   };
   /// What some batches came to.
   struct Sums {
     MetricTotals totals;
-    double loss = 0;
     int64_t examples = 0;
   };
   /// What a process has measured.

@@ -183,7 +183,7 @@ std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Env
   if (!model.ok()) return mistakes;
   mistakes = FindUnweightedMetrics(*model, environment.metrics);
   const Result<std::unique_ptr<const MetricSet>> metrics =
-      MetricSet::Create(model->metrics, *schema, environment.metrics);
+      MetricSet::Create(model->metrics, *schema, environment.metrics, model->loss);
   if (!metrics.ok()) return mistakes;
   mistakes = FindUnknownNames(desc, *model, (*metrics)->names());
   // The folder is known to who runs the job; any other shows the same mistakes.

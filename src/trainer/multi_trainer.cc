@@ -609,6 +609,7 @@ Status MultiTrainer::FillPassReport(const PassStats& stats) {
   pass.read_seconds = 1e-9 * static_cast<double>(all.read_nanoseconds);
   pass.run_seconds = 1e-9 * static_cast<double>(all.run_nanoseconds);
   pass.exchange_seconds = 1e-9 * static_cast<double>(all.exchange_nanoseconds);
+  pass.loss = job_->metrics().Loss(run_->state().metric_totals);
   pass.metrics = job_->metrics().Compute(run_->state().metric_totals);
   pass.non_finite_rows = job_->metrics().NonFiniteRows(run_->state().metric_totals);
   // The first worker is the one that prints; of a short pass it may have got nothing.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -118,6 +119,8 @@ struct PassReport {
   double read_seconds = 0;      ///< workers' waiting for batches, summed over workers
   double run_seconds = 0;       ///< workers' operators, summed over workers
   double exchange_seconds = 0;  ///< of a job of ranks: waiting for each other, and adding up, summed over ranks
+  /// As in EvalReport, of what was trained; NaN also of a program that feeds itself.
+  double loss = std::numeric_limits<double>::quiet_NaN();
   MetricValues metrics;
   int64_t non_finite_rows = 0;            ///< as in EvalReport
   std::vector<FetchLine::Value> fetched;  ///< of a program, which measures itself: after the last batch of a worker

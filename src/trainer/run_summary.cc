@@ -201,7 +201,8 @@ std::string NoAucLine(const MetricValues& values, int64_t non_finite_rows, const
            " the prediction or the label is NaN or infinite\n";
   }
   const bool has_none = std::any_of(values.begin(), values.end(), [](const auto& metric) {
-    return metric.first.starts_with("auc") && std::isnan(metric.second);
+    const std::string_view name = metric.first;  // "income/auc"
+    return name.substr(name.rfind('/') + 1).starts_with("auc") && std::isnan(metric.second);
   });
   return has_none ? "              no auc: all labels" + std::string(of_what) + " are of one class\n" : "";
 }

@@ -43,7 +43,7 @@ std::unique_ptr<const MetricSet> Metrics() {
   specs[1] = {.kind = "GAUC", .prediction = "p", .label = "y", .group = "user", .max_rows = 100};
   MetricRegistry registry;
   Demand(RegisterBuiltinMetrics(registry).ok(), "a metric is registered twice");
-  return std::move(MetricSet::Create(specs, SlotSchema::Create(desc).value(), registry)).value();
+  return std::move(MetricSet::Create(specs, SlotSchema::Create(desc).value(), registry, "loss")).value();
 }
 
 class Silent : public google::protobuf::io::ErrorCollector {

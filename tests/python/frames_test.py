@@ -5,6 +5,7 @@ import decimal
 import importlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -624,7 +625,8 @@ class FramesTest(unittest.TestCase):
         self.assertEqual(report.passes[-1]["auc"], report.metrics["auc"])
         self.assertEqual(report.evaluations[-1]["auc"], report.evaluation["auc"])
         shown = report._repr_html_()
-        self.assertIn("<td>training, epoch 5</td><td>400</td><td>%.6f</td>" % report.metrics["auc"], shown)
+        row = "<td>training, epoch 5</td><td>400</td><td>%.6f</td><td>%.6f</td>"
+        self.assertIn(row % (report.passes[-1]["loss"], report.metrics["auc"]), shown)
 
         def end(entry):
             if entry["kind"] == "pass" and entry["epoch"] == 2:
@@ -642,6 +644,19 @@ class FramesTest(unittest.TestCase):
         for callbacks in (7, None):
             with self.assertRaisesRegex(millrace.ConfigError, "callbacks: a function of a dict, or a list of these, not %r" % callbacks):
                 self.job().fit(columns, callbacks=callbacks)
+
+    def test_the_loss_of_a_pass_is_the_mean_over_its_examples(self):
+        text = JOB.replace("metric { kind: AUC }", "metric { kind: LOGLOSS }") + "epochs: 2 eval {} checkpoint { every_steps: 5 }"
+        columns = rows_of(407)  # the last batch has fewer rows
+        job = self.job(text, output_dir="out")
+        report = job.fit(columns, eval_data=columns, verbose=False)
+        for row in report.passes + report.evaluations:
+            self.assertAlmostEqual(row["loss"], row["logloss"], 5)
+        # A run that goes on within the second pass counts what the one before has trained of it.
+        shutil.rmtree(self.folder + "/out/checkpoints/step-000000000026")
+        again = self.job(text, output_dir="out").fit(columns, eval_data=columns, verbose=False, resume="auto")
+        self.assertLess(again.examples, 407)
+        self.assertEqual(again.passes[-1]["loss"], report.passes[-1]["loss"])
 
     def test_a_job_that_runs_is_not_run_again_by_a_callback_or_another_thread(self):
         columns = rows_of(100)
@@ -676,8 +691,8 @@ class FramesTest(unittest.TestCase):
     def test_a_report_draws_its_metrics(self):
         support.package(self, "matplotlib").use("Agg")
         report = self.job(JOB + "epochs: 3 eval {}").fit(rows_of(200), eval_data=rows_of(100), verbose=False)
-        self.assertEqual([[len(line.get_xdata()) for line in axis.lines] for axis in report.plot().axes], [[3, 3]])
-        with self.assertRaisesRegex(millrace.ConfigError, 'no metric "f1"; there are: auc'):
+        self.assertEqual([[len(line.get_xdata()) for line in axis.lines] for axis in report.plot().axes], [[3, 3]] * 2)
+        with self.assertRaisesRegex(millrace.ConfigError, 'no metric "f1"; there are: loss, auc'):
             report.plot(["f1"])
 
     def test_the_model_of_a_run_that_was_ended_can_be_saved(self):
