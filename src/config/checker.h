@@ -29,8 +29,9 @@ struct DefinedName {
   bool is_float = false;
   bool is_dense = false;
   bool is_used = true;
-  std::string path;              ///< of a slot's block; empty for a layer
-  int64_t ids = 0;               ///< that the words of a slot's vocabulary make; 0: it lists none
+  std::string path;                       ///< of a slot's block; empty for a layer
+  std::vector<std::string> columns = {};  ///< that a feature is made of
+  int64_t ids = 0;                        ///< that the words of a slot's vocabulary make; 0: it lists none
   bool has_ids_of_data = false;  ///< which id a text has is not said: by a hash, or by how often it stands in files
 };
 

@@ -48,7 +48,14 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
   }
   CheckNoOtherSlots(feed, features, check);
   std::vector<DefinedName> defined;
-  for (const FeatureSpec& feature : features) {
+  std::vector<std::vector<std::string>> columns;  // by feature, those of the features that it takes among them
+  for (size_t i = 0; i < features.size(); ++i) {
+    const FeatureSpec& feature = features[i];
+    columns.push_back(feature.columns);
+    for (const int other : feature.of) {
+      const std::vector<std::string>& more = columns[static_cast<size_t>(other)];
+      columns[i].insert(columns[i].end(), more.begin(), more.end());
+    }
     if (!feature.desc->is_used()) continue;
     DefinedName one;
     one.name = feature.name;
@@ -59,6 +66,7 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
     one.has_ids_of_data = is_learnt || feature.desc->has_hash();
     if (!vocabulary.words().empty()) one.ids = vocabulary.oov_buckets() + vocabulary.words_size();
     one.path = "data_desc." + feature.path;
+    one.columns = columns[i];
     defined.push_back(std::move(one));
   }
   return defined;

@@ -36,7 +36,11 @@ class ModelCheck {
   void Run() {
     for (int i = 0; i < model_.table_size(); ++i) Table(model_.table(i), ElementPath("model.table", i));
     for (int i = 0; i < model_.layer_size(); ++i) all_layers_.insert(model_.layer(i).name());
-    for (int i = 0; i < model_.layer_size(); ++i) Layer(model_.layer(i), ElementPath("model.layer", i));
+    for (int i = 0; i < model_.layer_size(); ++i) {
+      layer_ = model_.layer(i).name();
+      Layer(model_.layer(i), ElementPath("model.layer", i));
+    }
+    layer_.clear();
     if (model_.layer_size() == 0) check_.Missing("model", "layer", "the model has no layers");
     for (int i = 0; i < model_.table_size(); ++i) {
       const std::string& name = model_.table(i).name();
@@ -188,6 +192,39 @@ class ModelCheck {
     }
   }
 
+  /// The layer that is looked at computes with `name`.
+  void IsInput(const std::string& name, const std::string& path) {
+    read_.insert(name);
+    inputs_[layer_].emplace_back(name, path);
+  }
+
+  /// A model that sees what it is to predict has the best AUC of all, until it is used.
+  void LabelAmongInputs(const LossDesc& loss) {
+    const auto label = defined_.find(loss.label());
+    if (label == defined_.end()) return;
+    const std::vector<std::string>& of_label = label->second.columns;
+    std::vector<std::string> layers(loss.in().begin(), loss.in().end());
+    std::set<std::string> seen(layers.begin(), layers.end());
+    while (!layers.empty()) {
+      const std::string layer = std::move(layers.back());
+      layers.pop_back();
+      for (const auto& [name, path] : inputs_[layer]) {
+        if (!seen.insert(name).second) continue;
+        layers.push_back(name);
+        const auto input = defined_.find(name);
+        if (input == defined_.end()) continue;
+        const std::vector<std::string>& of_input = input->second.columns;
+        const auto same = std::find_first_of(of_input.begin(), of_input.end(), of_label.begin(), of_label.end());
+        if (name == loss.label()) {
+          check_.Warning(path, "slot \"" + name + "\" is what the loss is to predict, and the model sees it here");
+        } else if (same != of_input.end()) {
+          check_.Warning(path, "slot \"" + name + "\" is made of column \"" + *same + "\", as is the label \"" +
+                                   loss.label() + "\": the model sees what it is to predict");
+        }
+      }
+    }
+  }
+
   /// Slots that are parsed and go nowhere, one warning a block of them.
   void UnreadSlots() {
     // Beside mistakes of names they would be the same mistakes once more.
@@ -239,7 +276,9 @@ class ModelCheck {
           CheckKnown(check_, path + ".op.type", "operator", layer.op().type(), check_.known().operators,
                      check_.known().plugin_advice);
         }
-        for (const auto& input : layer.op().inputs()) read_.insert(input.vars().begin(), input.vars().end());
+        for (const auto& input : layer.op().inputs()) {
+          for (const std::string& name : input.vars()) IsInput(name, path + ".op");
+        }
         break;
       case LayerDesc::kCustom:
         CheckClassName(check_, path + ".custom", "layer", layer.custom().class_name(), check_.known().layers);
@@ -367,7 +406,7 @@ class ModelCheck {
     std::vector<std::string> unused;
     std::vector<std::string> of_floats;
     for (const std::string& name : names) {
-      read_.insert(name);
+      IsInput(name, path);
       const auto found = defined_.find(name);
       if (found == defined_.end() || found->second.is_layer) {
         if (slots_known_) unknown.push_back(name);
@@ -429,7 +468,7 @@ class ModelCheck {
 
   /// A layer's input: an earlier layer or a dense slot of floats.
   const DefinedName* Reads(const std::string& name, const std::string& path) {
-    read_.insert(name);
+    IsInput(name, path);
     const auto found = defined_.find(name);
     if (found == defined_.end()) {
       if (all_layers_.contains(name)) {
@@ -516,6 +555,7 @@ class ModelCheck {
       return;
     }
     const DefinedName* label = Slot(loss.label(), path + ".label");
+    LabelAmongInputs(loss);
     const bool is_class = !loss.has_class_name() &&
                           (loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY);
     const bool is_click = IsOfClicks(loss);
@@ -615,6 +655,9 @@ class ModelCheck {
   std::set<std::string> all_layers_;
   std::set<std::string> read_tables_;
   std::set<std::string> read_;  ///< names of layers and slots that something reads
+  std::string layer_;           ///< that is looked at; empty behind the last one
+  /// By layer what it computes with, and where it says so.
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> inputs_;
   bool reads_unknown_table_ = false;
 };
 
