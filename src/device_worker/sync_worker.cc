@@ -91,7 +91,10 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
       const Status measured = Caught("training", [&] { return runner_.MeasureKept(); });
       RunContext first = runner_.context();
       first.step = step;
-      MR_TRY(ranks_.step->Finish(measured, all.micro_batches, first));
+      if (Status finished = ranks_.step->Finish(measured, all.micro_batches, first); !finished.ok()) {
+        report_.batches = batches;
+        return finished;
+      }
       report_.run_nanoseconds += ended - start;
       report_.exchange_nanoseconds += SteadyNanoseconds() - ended;
       Trace("exchange", ended);

@@ -39,6 +39,16 @@ const SparseTable* TableOfGradient(const std::string& name, const Scope& root) {
   return is_table ? variable->Get<std::unique_ptr<SparseTable>>().get() : nullptr;
 }
 
+constexpr const char* kGradients = "the gradients of a step";
+
+/// Begins a message with whether its rank has something to say; the failure of one that has not is everyone's.
+WireWriter BeginMessage(std::string* message, bool is_sound) {
+  message->clear();
+  WireWriter writer(message);
+  writer.Put(is_sound);
+  return writer;
+}
+
 /// Operators of updates that come to the same for a part of the rows as for all of them.
 bool IsRowByRow(std::string_view type) { return type == "sparse_table_push" || type == "clip" || type == "scale"; }
 
@@ -168,23 +178,17 @@ Result<StepInput> RankStep::Begin(const Status& read, const StepInput& mine) {
 }
 
 Status RankStep::Exchange(const Status& ran) {
-  const auto begin = [](std::string* message, bool has_run) {
-    message->clear();
-    WireWriter writer(message);
-    writer.Put(has_run);
-    return writer;
-  };
   Status ready = ran;
   if (ready.ok()) {
-    ready = Caught("the gradients of a step", [&] {
+    ready = Caught(kGradients, [&] {
       std::vector<WireWriter> out;
-      for (std::string& message : out_) out.push_back(begin(&message, true));
+      for (std::string& message : out_) out.push_back(BeginMessage(&message, true));
       for (Gradient& gradient : gradients_) PutPieces(&gradient, &out);
       return Status::Ok();
     });
   }
   if (!ready.ok()) {
-    for (std::string& message : out_) begin(&message, false);
+    for (std::string& message : out_) BeginMessage(&message, false);
   }
   MR_TRY(ranks_->communicator().AllToAll(out_, &in_));
   const bool all_ran =
@@ -195,24 +199,36 @@ Status RankStep::Exchange(const Status& ran) {
 }
 
 Status RankStep::Finish(const Status& ready, int64_t micro_batches, const RunContext& first) {
-  std::vector<WireReader> in(in_.begin(), in_.end());
-  for (WireReader& from : in) from.Get<bool>();  // that it ran
-  part_.clear();
-  for (Gradient& gradient : gradients_) {
-    MR_TRY(AddPieces(&gradient, &in));
-    PutPart(&gradient, micro_batches, &part_);
-  }
+  // As in Exchange: who cannot add up says so where the others wait for its part.
+  Status added = Caught(kGradients, [&] {
+    std::vector<WireReader> in(in_.begin(), in_.end());
+    for (WireReader& from : in) from.Get<bool>();  // that it ran
+    BeginMessage(&part_, true);
+    for (Gradient& gradient : gradients_) {
+      MR_TRY(AddPieces(&gradient, &in));
+      PutPart(&gradient, micro_batches, &part_);
+    }
+    return Status::Ok();
+  });
+  if (!added.ok()) BeginMessage(&part_, false);
   for (size_t r = 0; r < out_.size(); ++r) out_[r] = r == rank() ? std::string_view() : std::string_view(part_);
   MR_TRY(ranks_->communicator().AllToAll(out_, &in_));
   in_[rank()].swap(part_);
-  in = std::vector<WireReader>(in_.begin(), in_.end());
-  for (Gradient& gradient : gradients_) MR_TRY(TakeParts(&gradient, &in));
+  std::vector<WireReader> in(in_.begin(), in_.end());
+  bool have_all_added = true;
+  for (WireReader& from : in) have_all_added = from.Get<bool>() && have_all_added;
+  if (have_all_added) {
+    updated_ = Caught(kGradients, [&] {
+      for (Gradient& gradient : gradients_) MR_TRY(TakeParts(&gradient, &in));
+      return ready;
+    });
+  }
   in_[rank()].swap(part_);
   Clear();
+  if (!have_all_added) return ranks_->Agree(added);
   RunContext context = first;
   context.rows = 1;  // what counts examples has gradients of the sum over them already
-  updated_ = ready;
-  if (ready.ok()) updated_ = Caught("an update", [&] { return update_->RunOps(context, program_->updates(0)); });
+  if (updated_.ok()) updated_ = Caught("an update", [&] { return update_->RunOps(context, program_->updates(0)); });
   return Status::Ok();
 }
 

@@ -743,6 +743,48 @@ TEST_F(RanksTest, WhatOneRankThrowsInABatchEndsAll) {
   for (const Status& status : ended.statuses) EXPECT_THAT(status.message(), HasSubstr("thrown in a batch"));
 }
 
+/// Loses half of the first large message that its rank gets from another.
+class CuttingCommunicator final : public Communicator {
+ public:
+  CuttingCommunicator(Communicator& whole, bool cuts) : whole_(&whole), cuts_(cuts) {}
+  int rank() const override { return whole_->rank(); }
+  int size() const override { return whole_->size(); }
+  void SetReceiver(MessageReceiver* receiver) override { whole_->SetReceiver(receiver); }
+  Status Send(int to, std::string message) override { return whole_->Send(to, std::move(message)); }
+  Status WaitUntil(const std::function<bool()>& done) override { return whole_->WaitUntil(done); }
+  Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
+    MR_TRY(whole_->AllToAll(out, in));
+    std::string& first = (*in)[0];
+    if (rank() == 0 || first.size() < 1000 || !std::exchange(cuts_, false)) return Status::Ok();
+    first.resize(first.size() / 2);
+    return Status::Ok();
+  }
+  Status SumOverRanks(std::span<int64_t> values) override { return whole_->SumOverRanks(values); }
+  Status Broadcast(int root, std::string* bytes) override { return whole_->Broadcast(root, bytes); }
+  Status Barrier() override { return whole_->Barrier(); }
+  Status Shrink() override { return whole_->Shrink(); }
+  int64_t bytes_sent() const override { return whole_->bytes_sent(); }
+
+ private:
+  Communicator* whole_;
+  bool cuts_;
+};
+
+TEST_F(RanksTest, GradientsThatOneRankCannotAddUpEndAll) {
+  const auto job = CompileJob(small_.DeepJob(kSync), Folder("cut"), {});
+  const std::vector<Status> statuses = OnRanks(3, [&](Communicator& whole) {
+    CuttingCommunicator communicator(whole, whole.rank() == 2);
+    RankGroup group(communicator);
+    const std::unique_ptr<JobSession> session = JobSession::Create(job, {.ranks = &group}).value();
+    EXPECT_TRUE(session->InitParameters({}).ok());
+    const Status status =
+        CreateTrainer(*session, {nullptr, nullptr, nullptr, std::nullopt, {}}).value()->Run({}).status();
+    EXPECT_TRUE(communicator.Barrier().ok());
+    return status;
+  });
+  for (const Status& status : statuses) EXPECT_THAT(status.message(), HasSubstr("a rank sent half of gradient"));
+}
+
 /// Cannot write what a pass came to.
 class FullDiskReporter final : public RunReporter {
  public:
