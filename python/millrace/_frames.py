@@ -44,12 +44,17 @@ def _is_table(data):
         data, "column_names")
 
 
-def warn_of_float_words(numbers, what, trained, stacklevel=3):
-    """Warns of columns of a frame whose whole numbers are written otherwise than in the frame or model that trained. `numbers` has
-    "5" or "5.0" by column, "" where it has other words (Frame.whole_numbers of the columns whose texts hash {} and vocabulary {} look
-    up), and so has `trained`. Of columns that are not in that, where they came as floats."""
+def warn_of_other_words(numbers, what, trained, stacklevel=3):
+    """Warns of columns of a frame whose whole numbers and truth values are other words than in the frame or model that trained.
+    `numbers` has "5" or "5.0" by column, "" where it has other words (Frame.whole_numbers of the columns whose texts hash {} and
+    vocabulary {} look up), and so has `trained`, or "True". Of columns that are not in that, where they came as floats."""
     for column, text in numbers.items():
         known = trained.get(column)
+        if text and known and known.lower() in ("true", "false"):
+            warnings.warn('%s: column "%s" holds truth values or whole numbers: its words are "%s", and "%s" in training, so that one '
+                          "value is two words: write them alike, or train anew" % (what, column, text, known),
+                          MillraceWarning, stacklevel=stacklevel)
+            continue
         is_float, was_float = ("." in one or "e" in one.lower() for one in (text, known or ""))
         if not text or known == "" or (known is None and not is_float) or (known and is_float == was_float):
             continue

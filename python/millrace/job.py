@@ -92,11 +92,11 @@ class Job:
         sets = [(name, rows, "Job.fit: eval_data" + ("[%s]" % quoted(name) if name else "")) for name, rows in _frames.sets_of(eval_data)]
         frame = _frames.frame_of(data, "data", "Job.fit: data", wanted)
         trained = frame.whole_numbers(words)
-        _frames.warn_of_float_words(trained, "Job.fit: data", {})
+        _frames.warn_of_other_words(trained, "Job.fit: data", {})
         evaluated = []
         for name, rows, what in sets:
             evaluated.append((name, _frames.frame_of(rows, "eval_data" + ("." + name if name else ""), what, wanted)))
-            _frames.warn_of_float_words(evaluated[-1][1].whole_numbers(words), what, trained)
+            _frames.warn_of_other_words(evaluated[-1][1].whole_numbers(words), what, trained)
         sys.stdout.flush()
         return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
 

@@ -71,8 +71,8 @@ class Predictor:
         first where files have one.
         They are parsed as they are: the model's pipe_command is not run. Blank lines are passed over. `without` names
         slots that the lines lack, for example the label. A line that does not parse is a DataError with its number.
-        A MillraceWarning says that scores are not finite, or that a column of words writes numbers otherwise than in training
-        (5.0 for 5).
+        A MillraceWarning says that scores are not finite, or that a column of words writes numbers or truth values otherwise
+        than in training (5.0 for 5, True for 1).
         """
         if isinstance(lines, (bytes, bytearray)):
             text = bytes(lines)
@@ -103,7 +103,7 @@ class Predictor:
         if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
             without = [slot.name for slot in self.slots if not slot.is_needed]
             frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
-            _frames.warn_of_float_words(frame.whole_numbers(self._words), "predict", self._trained)
+            _frames.warn_of_other_words(frame.whole_numbers(self._words), "predict", self._trained)
             return self._finite(self._told(self._predictor.score_frame(frame, without)))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)

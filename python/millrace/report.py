@@ -16,7 +16,7 @@ class Report:
     """What a training or evaluation did.
 
     `metrics` are those of the last pass, `evaluation` those on the evaluation set (with its `loss`, `examples`, `step`) or
-    None; `passes` and `evaluations` are all of them, with their metrics; `history` has what was fetched at each print:
+    None; `passes` and `evaluations` are all of them, with loss and metrics; `history` has what was fetched at each print:
     {"step": 100, "loss": array([0.6])}, ..., and nothing of a job without fetches. A metric without a value is nan.
     """
 
@@ -69,7 +69,7 @@ class Report:
     def _names(self):
         """The loss, where the job has one, and the metrics."""
         has_loss = any(math.isfinite(row.get("loss", math.nan)) for row in [*self.passes, *self.evaluations])
-        return (["loss"] if has_loss else []) + list(self.metrics)
+        return (["loss"] if has_loss else []) + [name for name in self.metrics if name != "loss"]
 
     def _repr_html_(self):
         """What a notebook shows."""

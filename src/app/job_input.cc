@@ -1,5 +1,7 @@
 #include "app/job_input.h"
 
+#include <cstdio>
+
 #include "batch/batch_pool.h"
 #include "trainer/feature_preparation.h"
 #include "trainer_desc.pb.h"
@@ -28,8 +30,11 @@ Result<std::unique_ptr<JobInput>> JobInput::Open(const InputJob& input, std::sto
   MR_ASSIGN(std::unique_ptr<Dataset> dataset,
             job.environment.datasets.Create(desc.dataset().class_name(), desc.data_desc(), job.config.files,
                                             job.environment.feeds, settings));
-  if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) MR_TRY(memory->LoadIntoMemory(stop).status());
-  return std::unique_ptr<JobInput>(new JobInput(std::move(job), std::move(dataset)));
+  PassStats loaded;
+  if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) {
+    MR_ASSIGN(loaded, memory->LoadIntoMemory(stop));
+  }
+  return std::unique_ptr<JobInput>(new JobInput(std::move(job), std::move(dataset), std::move(loaded)));
 }
 
 Status JobInput::ForEachBatch(int64_t batches, std::stop_token stop,
@@ -40,7 +45,13 @@ Status JobInput::ForEachBatch(int64_t batches, std::stop_token stop,
     if (batch == nullptr) break;
     MR_TRY(visit(*batch));
   }
-  return dataset_->EndPass().status();
+  MR_ASSIGN(PassStats read, dataset_->EndPass());
+  AddPassStats(loaded_, &read);
+  for (const auto& [once, warning] : ValueWarnings(read, Reads::kTraining)) {
+    if (job_.config.said_of_values.contains(once)) continue;
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
+  return Status::Ok();
 }
 
 }  // namespace millrace

@@ -36,15 +36,17 @@ class JobInput {
   /// What is suspicious in the job's file; empty: nothing.
   const std::string& warnings() const { return job_.config.warnings; }
 
-  /// Hands the first `batches` batches to `visit`, and stops at its first failure.
+  /// Hands the first `batches` batches to `visit`, and stops at its first failure. Behind all of them it says on
+  /// standard error what is odd about the values (ValueWarnings).
   Status ForEachBatch(int64_t batches, std::stop_token stop, const std::function<Status(const SlotBatch&)>& visit);
 
  private:
-  JobInput(JobAndEnvironment job, std::unique_ptr<Dataset> dataset)
-      : job_(std::move(job)), dataset_(std::move(dataset)) {}
+  JobInput(JobAndEnvironment job, std::unique_ptr<Dataset> dataset, PassStats loaded)
+      : job_(std::move(job)), dataset_(std::move(dataset)), loaded_(std::move(loaded)) {}
 
   JobAndEnvironment job_;
   std::unique_ptr<Dataset> dataset_;
+  PassStats loaded_;  ///< of an InMemoryDataset
 };
 
 }  // namespace millrace

@@ -192,10 +192,10 @@ class ModelCheck {
     }
   }
 
-  /// The layer that is looked at computes with `name`.
+  /// The layer that is looked at, if it is one, computes with `name`.
   void IsInput(const std::string& name, const std::string& path) {
     read_.insert(name);
-    inputs_[layer_].emplace_back(name, path);
+    if (!layer_.empty()) inputs_[layer_].emplace_back(name, path);
   }
 
   /// A model that sees what it is to predict has the best AUC of all, until it is used.
@@ -204,11 +204,12 @@ class ModelCheck {
     if (label == defined_.end()) return;
     const std::vector<std::string>& of_label = label->second.columns;
     std::vector<std::string> layers(loss.in().begin(), loss.in().end());
-    std::set<std::string> seen(layers.begin(), layers.end());
+    std::set<std::string> seen;
     while (!layers.empty()) {
-      const std::string layer = std::move(layers.back());
+      const auto inputs = inputs_.find(layers.back());
       layers.pop_back();
-      for (const auto& [name, path] : inputs_[layer]) {
+      if (inputs == inputs_.end()) continue;
+      for (const auto& [name, path] : inputs->second) {
         if (!seen.insert(name).second) continue;
         layers.push_back(name);
         const auto input = defined_.find(name);
@@ -219,7 +220,7 @@ class ModelCheck {
           check_.Warning(path, "slot \"" + name + "\" is what the loss is to predict, and the model sees it here");
         } else if (same != of_input.end()) {
           check_.Warning(path, "slot \"" + name + "\" is made of column \"" + *same + "\", as is the label \"" +
-                                   loss.label() + "\": the model sees what it is to predict");
+                                   loss.label() + "\": the model may see what it is to predict");
         }
       }
     }
@@ -276,8 +277,18 @@ class ModelCheck {
           CheckKnown(check_, path + ".op.type", "operator", layer.op().type(), check_.known().operators,
                      check_.known().plugin_advice);
         }
-        for (const auto& input : layer.op().inputs()) {
-          for (const std::string& name : input.vars()) IsInput(name, path + ".op");
+        for (int i = 0; i < layer.op().inputs_size(); ++i) {
+          const auto& names = layer.op().inputs(i).vars();
+          for (int k = 0; k < names.size(); ++k) {
+            // An operator may compute the loss: what it does with a label is not known.
+            const bool is_label = std::any_of(model_.loss().begin(), model_.loss().end(),
+                                              [&](const LossDesc& loss) { return loss.label() == names[k]; });
+            if (is_label) {
+              read_.insert(names[k]);
+            } else {
+              IsInput(names[k], ElementPath(ElementPath(path + ".op.inputs", i) + ".vars", k));
+            }
+          }
         }
         break;
       case LayerDesc::kCustom:

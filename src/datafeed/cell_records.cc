@@ -105,14 +105,7 @@ void AppendCell(const FrameColumn& column, int64_t row, std::string* scratch, st
 class CellRows final : public ColumnFeed {
  public:
   CellRows(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
-      : ColumnFeed(schema, setup), views_(texts().size()), lists_(texts().size()), forms_(plan().columns(), desc) {}
-
-  ValueNames names() const override {
-    ValueNames names = ColumnFeed::names();
-    names.lines = rows_;
-    forms_.AddTo(&names);
-    return names;
-  }
+      : ColumnFeed(schema, setup, &desc), views_(texts().size()), lists_(texts().size()) {}
 
  private:
   LineResult Read(std::string_view line) override {
@@ -123,11 +116,7 @@ class CellRows final : public ColumnFeed {
         return LineResult::kBad;
       }
     }
-    const LineResult result = PutRow(line, lists_);
-    if (result != LineResult::kRow) return result;
-    ++rows_;
-    counted().number_forms = forms_.TakeLine(texts(), begins());
-    return result;
+    return PutRow(line, lists_);
   }
 
   bool ReadCell(std::string_view* rest, size_t i) {
@@ -153,8 +142,6 @@ class CellRows final : public ColumnFeed {
 
   std::vector<std::vector<std::string_view>> views_;
   std::vector<FeatureRow::List> lists_;
-  NumberForms forms_;
-  int64_t rows_ = 0;
 };
 
 constexpr const char* kStart =

@@ -86,18 +86,24 @@ void FeaturePlans::ForgetSaid() const {
   last_->said = std::make_shared<SaidOnce>();
 }
 
-ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool takes_missing)
+ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc* desc, bool takes_missing)
     : FormatFeed(schema, setup.options),
       takes_missing_(takes_missing),
       statistics_(setup.statistics),
       row_(setup.plan),
       plan_(statistics_ != nullptr ? statistics_->plan() : row_.plan()),
       texts_(plan_.columns().size()),
-      begins_(plan_.columns().size()) {}
+      begins_(plan_.columns().size()) {
+  if (desc != nullptr) forms_.emplace(plan_.columns(), *desc);
+}
 
 ValueNames ColumnFeed::names() const {
   ValueNames names;
   names.times = times_;
+  if (forms_.has_value()) {
+    names.lines = rows_;
+    forms_->AddTo(&names);
+  }
   return names;
 }
 
@@ -126,6 +132,14 @@ LineResult ColumnFeed::LookAtTime() {
 }
 
 LineResult ColumnFeed::PutRow(std::string_view line, std::span<const FeatureRow::List> lists) {
+  const LineResult result = MakeRow(line, lists);
+  if (result != LineResult::kRow || !forms_.has_value()) return result;
+  ++rows_;
+  counted().number_forms = forms_->TakeLine(texts_, begins_);
+  return result;
+}
+
+LineResult ColumnFeed::MakeRow(std::string_view line, std::span<const FeatureRow::List> lists) {
   if (plan_.times().has_value()) [[unlikely]] {
     if (const LineResult found = LookAtTime(); found != LineResult::kRow) return found;
   }

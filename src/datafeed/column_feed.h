@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "datafeed/format_feed.h"
+#include "datafeed/number_forms.h"
 #include "features/feature_plan.h"
 #include "features/feature_row.h"
 #include "features/feature_statistics.h"
@@ -47,7 +49,8 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
 
  protected:
   /// `schema` must outlive it. `takes_missing`: whether csv.missing lists texts that mean that there is no value.
-  ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, bool takes_missing = false);
+  /// `desc`: of files, of whose columns it notes how they write whole numbers and truth values; null: it notes nothing.
+  ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc* desc, bool takes_missing = false);
 
   // For Read.
 
@@ -60,8 +63,11 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
 
   /// Whose columns are read.
   const FeaturePlan& plan() const { return plan_; }
+  /// Of a feed of files. PutRow looks at texts(), and ends the line.
+  NumberForms& forms() { return *forms_; }
 
  private:
+  LineResult MakeRow(std::string_view line, std::span<const FeatureRow::List> lists);
   LineResult PutNothing();
   /// kRow where the row is one of the times that are meant, kBlank where it is of others.
   LineResult LookAtTime();
@@ -74,6 +80,8 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   std::vector<std::string_view> texts_;
   std::vector<size_t> begins_;
   SeenTimes times_;
+  std::optional<NumberForms> forms_;
+  int64_t rows_ = 0;
 };
 
 /// Whether other programs mean by this text that there is no value: "NA", "null".

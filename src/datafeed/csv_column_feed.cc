@@ -76,14 +76,7 @@ Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema
 
 CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc,
                              CsvDialect dialect)
-    : ColumnFeed(schema, setup, true), dialect_(std::move(dialect)), cut_(dialect_), forms_(plan().columns(), desc) {}
-
-ValueNames CsvColumnFeed::names() const {
-  ValueNames names = ColumnFeed::names();
-  names.lines = lines_;
-  forms_.AddTo(&names);
-  return names;
-}
+    : ColumnFeed(schema, setup, &desc, true), dialect_(std::move(dialect)), cut_(dialect_) {}
 
 Status CsvColumnFeed::TakeHeader(std::string_view header) {
   note_.clear();
@@ -192,12 +185,7 @@ LineResult CsvColumnFeed::Read(std::string_view line) {
     if (cut_.count() < places_.size() || !options().ignore_trailing) return FailWidth(line);
     ++counted().trailing_lines;
   }
-  const LineResult result = PutRow(line);
-  if (result != LineResult::kRow) [[unlikely]]
-    return result;
-  ++lines_;
-  counted().number_forms = forms_.TakeLine(texts(), begins());
-  return result;
+  return PutRow(line);
 }
 
 LineResult CsvColumnFeed::FailWidth(std::string_view line) {

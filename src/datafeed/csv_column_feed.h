@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "datafeed/column_feed.h"
-#include "datafeed/number_forms.h"
 #include "features/csv_cutter.h"
 
 namespace millrace {
@@ -20,7 +19,6 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
 
   Status TakeHeader(std::string_view header) override;
   const std::string& note() const override { return note_; }
-  ValueNames names() const override;
 
  private:
   CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, CsvDialect dialect);
@@ -41,8 +39,6 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   std::vector<std::string> trained_;  ///< columns of the file that trained first; empty: not known
   std::shared_ptr<SaidOnce> said_;
   std::vector<int> places_;  ///< by position in a line: the column of the plan, or -1
-  NumberForms forms_;
-  int64_t lines_ = 0;
 };
 
 /// The columns that a header names.

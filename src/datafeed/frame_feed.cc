@@ -87,7 +87,7 @@ class FrameFeed final : public ColumnFeed {
 
  private:
   FrameFeed(std::shared_ptr<const Frames> frames, const SlotSchema& schema, const ColumnSetup& setup, bool is_csv)
-      : ColumnFeed(schema, setup, is_csv),
+      : ColumnFeed(schema, setup, nullptr, is_csv),
         is_csv_(is_csv),
         frames_(std::move(frames)),
         cells_(texts().size()),

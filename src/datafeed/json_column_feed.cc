@@ -40,11 +40,7 @@ std::string HintOn(std::string_view line) {
 class JsonLines final : public ColumnFeed {
  public:
   JsonLines(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
-      : ColumnFeed(schema, setup),
-        elements_(texts().size()),
-        lists_(texts().size()),
-        seen_(texts().size()),
-        forms_(plan().columns(), desc) {
+      : ColumnFeed(schema, setup, &desc), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
     for (size_t i = 0; i < plan().columns().size(); ++i) {
       unnamed_.push_back(i);
       const std::string& column = plan().columns()[i];
@@ -57,10 +53,9 @@ class JsonLines final : public ColumnFeed {
 
   ValueNames names() const override {
     ValueNames names = ColumnFeed::names();
-    names.lines = lines_;
+    names.lines = lines_;  // also of those that are no good row, and name keys all the same
     names.some = first_names_;
     for (const size_t column : unnamed_) names.absent.insert(plan().columns()[column]);
-    forms_.AddTo(&names);
     return names;
   }
 
@@ -83,7 +78,7 @@ class JsonLines final : public ColumnFeed {
     std::fill(lists_.begin(), lists_.end(), FeatureRow::List());
     std::fill(seen_.begin(), seen_.end(), false);
     path_.clear();
-    forms_.ForgetLine();
+    forms().ForgetLine();
     has_failed_ = false;
     const error_code error = Walk(line);
     if (!unnamed_.empty()) std::erase_if(unnamed_, [this](size_t column) { return seen_[column]; });
@@ -99,9 +94,7 @@ class JsonLines final : public ColumnFeed {
       if (seen_[i] && !elements_[i].empty()) lists_[i] = elements_[i];
     }
     if (plan().times().has_value() && !seen_[static_cast<size_t>(plan().times()->column)]) return FailTime();
-    const LineResult result = PutRow(line, lists_);
-    if (result == LineResult::kRow) counted().number_forms = forms_.KeepLine();
-    return result;
+    return PutRow(line, lists_);
   }
 
   error_code Walk(std::string_view line) {
@@ -161,7 +154,7 @@ class JsonLines final : public ColumnFeed {
       if (const error_code error = taken.get_array().get(elements)) return error;
       return WalkElements(elements, column);
     }
-    return TextOf(taken, type, column, &texts()[column]);
+    return TextOf(taken, type, &texts()[column]);
   }
 
   error_code WalkElements(simdjson::ondemand::array& elements, size_t column) {
@@ -174,25 +167,24 @@ class JsonLines final : public ColumnFeed {
         return FailColumn(column, "expected a list of texts and numbers, found one within it");
       }
       std::string_view text;
-      if (const error_code error = TextOf(of_array, type, column, &text)) return error;
-      if (!text.empty()) elements_[column].push_back(text);
+      if (const error_code error = TextOf(of_array, type, &text)) return error;
+      if (text.empty()) continue;
+      elements_[column].push_back(text);
+      if (!forms().IsWatched(column)) continue;
+      const bool is_number = type == json_type::number;  // others lie elsewhere
+      forms().Look(column, text, is_number ? static_cast<size_t>(text.data() - buffer_.data()) : begins()[column]);
     }
     return simdjson::SUCCESS;
   }
 
   /// The text of what is no object and no array.
-  error_code TextOf(value& scalar, json_type type, size_t column, std::string_view* text) {
+  static error_code TextOf(value& scalar, json_type type, std::string_view* text) {
     switch (type) {
-      case json_type::string: {
-        if (const error_code error = scalar.get_string().get(*text)) return error;
-        if (forms_.IsWatched(column) && !text->empty()) forms_.Look(column, *text, begins()[column]);
-        return simdjson::SUCCESS;
-      }
+      case json_type::string: return scalar.get_string().get(*text);
       case json_type::number: {
         std::string_view token = scalar.raw_json_token();
         while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
         *text = token;
-        if (forms_.IsWatched(column)) forms_.Look(column, token, static_cast<size_t>(token.data() - buffer_.data()));
         return simdjson::SUCCESS;
       }
       case json_type::boolean: {
@@ -234,9 +226,8 @@ class JsonLines final : public ColumnFeed {
   std::vector<std::vector<std::string_view>> elements_;  ///< of arrays, by column
   std::vector<FeatureRow::List> lists_;
   std::vector<bool> seen_;
-  NumberForms forms_;
   std::vector<size_t> unnamed_;  ///< columns that no line has had
-  int64_t lines_ = 0;
+  int64_t lines_ = 0;            ///< that are JSON
   std::set<std::string> first_names_;
   bool has_failed_ = false;
 };

@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-Result<std::unique_ptr<DataFeed>> LibsvmColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc&,
+Result<std::unique_ptr<DataFeed>> LibsvmColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                            const ColumnSetup& setup) {
-  std::unique_ptr<LibsvmColumnFeed> feed(new LibsvmColumnFeed(schema, setup));
+  std::unique_ptr<LibsvmColumnFeed> feed(new LibsvmColumnFeed(schema, setup, desc));
   const std::vector<std::string>& columns = feed->plan().columns();
   for (size_t i = 0; i < columns.size(); ++i) {
     uint64_t index = 0;

@@ -20,7 +20,8 @@ class LibsvmColumnFeed final : public ColumnFeed {
                                                   const ColumnSetup& setup);
 
  private:
-  LibsvmColumnFeed(const SlotSchema& schema, const ColumnSetup& setup) : ColumnFeed(schema, setup) {}
+  LibsvmColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
+      : ColumnFeed(schema, setup, &desc) {}
   LineResult Read(std::string_view line) override;
 
   std::vector<std::pair<uint64_t, size_t>> wanted_;  ///< indices, rising, and the column of each

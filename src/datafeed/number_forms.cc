@@ -21,6 +21,13 @@ bool IsDigits(std::string_view text) {
 
 }  // namespace
 
+bool IsTruthValue(std::string_view text) {
+  for (const char* const word : {"True", "False", "true", "false", "TRUE", "FALSE"}) {
+    if (text == word) return true;
+  }
+  return false;
+}
+
 NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc)
     : columns_(&columns), seen_(columns.size(), kOther) {
   const std::vector<std::string> words = WordColumns(desc);
@@ -39,6 +46,7 @@ NumberForms::Form NumberForms::FormOf(std::string_view text) {
   if (IsDigits(text)) [[likely]]
     return kWhole;
   if (MeansNothing(text)) return kNone;
+  if (IsTruthValue(text)) return kTruth;
   if (text.starts_with('-')) text.remove_prefix(1);
   // Large floats are written as 1.2e+16.
   const size_t e = std::min(text.find_first_of("eE"), text.size());
@@ -94,6 +102,7 @@ void NumberForms::AddTo(ValueNames* names) const {
     if (kept.form == kOther) names->others.insert(column);
     if (kept.form == kWhole) names->whole.emplace(column, kept.value);
     if (kept.form == kWholeFloat) names->whole_floats.emplace(column, kept.value);
+    if (kept.form == kTruth) names->truths.emplace(column, kept.value);
   }
   names->trained = trained_;
 }

@@ -14,8 +14,11 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Which ways of writing whole numbers the columns of words have, line by line. One thread. A column that has other
-/// numbers or texts is one of words, and is no longer looked at.
+/// Whether it is a truth value as programs write it: "True", "false".
+bool IsTruthValue(std::string_view text);
+
+/// Which ways of writing whole numbers and truth values the columns of words have, line by line. One thread. A column
+/// that has other numbers or texts is one of words, and is no longer looked at.
 class NumberForms {
  public:
   /// Of these columns those that are words (WordColumns).
@@ -35,7 +38,7 @@ class NumberForms {
   void AddTo(ValueNames* names) const;
 
  private:
-  enum Form : uint8_t { kNone = 0, kWhole = 1, kWholeFloat = 2, kOther = 4 };
+  enum Form : uint8_t { kNone = 0, kWhole = 1, kWholeFloat = 2, kOther = 4, kTruth = 8 };
   static Form FormOf(std::string_view text);
 
   struct Found {

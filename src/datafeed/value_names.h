@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -8,9 +9,9 @@
 
 namespace millrace {
 
-/// A whole number as lines write it.
+/// A whole number or a truth value as lines write it.
 struct NumberForm {
-  std::string text = {};   ///< "5" or "5.0"
+  std::string text = {};   ///< "5", "5.0" or "True"
   std::string place = {};  ///< of the first such one: "part-0:17:5"; its feed does not know it
   uint32_t file = 0;       ///< likewise
   uint64_t line = 0;       ///< likewise
@@ -38,8 +39,8 @@ struct SeenTimes {
   }
 };
 
-/// What the lines of columns say beside their values: of JSON the keys, how whole numbers that are words (WordColumns)
-/// are written, and from when to when rows are.
+/// What the lines of columns say beside their values: of JSON the keys, how whole numbers and truth values that are
+/// words (WordColumns) are written, and from when to when rows are.
 struct ValueNames {
   int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times`
   bool is_partial = false;       ///< lines were left unread, which may have what others lack
@@ -50,9 +51,13 @@ struct ValueNames {
 
   std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
   std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
+  std::map<std::string, NumberForm> truths;        ///< by column: the first that is written as True or false
   std::set<std::string> others;                    ///< columns that have other numbers or texts, too
   /// By column: how the files of the training begin; without a text: it is one of words.
   std::map<std::string, NumberForm> trained;
+
+  std::array<std::map<std::string, NumberForm>*, 3> forms() { return {&whole, &whole_floats, &truths}; }
+  std::array<const std::map<std::string, NumberForm>*, 3> forms() const { return {&whole, &whole_floats, &truths}; }
 
   void Add(const ValueNames& other) {
     is_partial = is_partial || other.is_partial;
@@ -62,8 +67,7 @@ struct ValueNames {
     std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });
     lines += other.lines;
     some.insert(other.some.begin(), other.some.end());
-    AddFirst(other.whole_floats, &whole_floats);
-    AddFirst(other.whole, &whole);
+    for (size_t form = 0; form < forms().size(); ++form) AddFirst(*other.forms()[form], forms()[form]);
     others.insert(other.others.begin(), other.others.end());
     trained.insert(other.trained.begin(), other.trained.end());
   }

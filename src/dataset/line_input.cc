@@ -33,7 +33,7 @@ void LineReader::AddNames(const DataFeed& feed, PassStats* stats) const {
   const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
   if (naming == nullptr) return;
   ValueNames names = naming->names();
-  for (auto* const numbers : {&names.whole, &names.whole_floats}) {
+  for (auto* const numbers : names.forms()) {
     for (auto& [column, number] : *numbers) {
       std::tie(number.file, number.line) = form_lines_.at(number.nth);
       number.place = blocks_->DescribeByte(number.file, number.line, number.column);

@@ -5,6 +5,7 @@
 #include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/input_opener.h"
+#include "datafeed/number_forms.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -58,14 +59,39 @@ std::string AsWhole(const NumberForm& number) {
 
 constexpr char kUnlikeTraining[] = " unlike the training";
 
-/// As ValueWarnings: that one whole number is several words, or may be.
+/// Whether two truth values are written alike: as True and False, true and false or TRUE and FALSE.
+bool HaveOneStyle(std::string_view a, std::string_view b) {
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  return is_upper(a[0]) == is_upper(b[0]) && is_upper(a[1]) == is_upper(b[1]);
+}
+
+/// As AddNumberWarnings, of a column that has truth values here (`truth`, in some lines; `number` in others), or had
+/// them where it was `trained`.
+void AddTruthWarning(const std::string& column, const NumberForm* truth, const NumberForm* number,
+                     const NumberForm* trained, Reads reads, std::map<std::string, std::string>* warnings) {
+  const std::string of = "column \"" + Harmless(column) + "\" holds truth values";
+  if (truth != nullptr && number != nullptr && (reads == Reads::kTraining || trained == nullptr)) {
+    (*warnings)[column] = of + " in some lines: its words are " + Shown(*truth) + " there, and " + Shown(*number) +
+                          " in others, so that one value may be two words: write them alike";
+    return;
+  }
+  if (trained == nullptr) return;
+  const bool is_other = truth != nullptr && !(IsTruthValue(trained->text) && HaveOneStyle(truth->text, trained->text));
+  const NumberForm* const unlike = is_other ? truth : IsTruthValue(trained->text) ? number : nullptr;
+  if (unlike == nullptr) return;
+  (*warnings)[column + kUnlikeTraining] =
+      of + ": its words are " + Shown(*unlike) + ", and " + Shown(*trained) +
+      " where the training began, so that one value is two words: write them alike, or train anew";
+}
+
+/// As ValueWarnings: that one whole number or truth value is several words, or may be.
 void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::string, std::string>* warnings) {
   const auto find = [](const std::map<std::string, NumberForm>& numbers, const std::string& column) {
     const auto found = numbers.find(column);
     return found == numbers.end() ? nullptr : &found->second;
   };
   std::set<std::string> columns;
-  for (const auto* const numbers : {&names.whole, &names.whole_floats}) {
+  for (const auto* const numbers : names.forms()) {
     for (const auto& [column, number] : *numbers) columns.insert(column);
   }
   for (const std::string& column : columns) {
@@ -76,6 +102,13 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
     if (trained != nullptr && trained->text.empty()) continue;
     const NumberForm* const unlike = trained == nullptr ? nullptr : IsFloat(*trained) ? whole : floats;
     const bool is_training = reads == Reads::kTraining;
+    const NumberForm* const number = whole != nullptr ? whole : floats;
+    const NumberForm* const truth = find(names.truths, column);
+    const bool was_truth = trained != nullptr && IsTruthValue(trained->text);
+    if (truth != nullptr || was_truth) {
+      AddTruthWarning(column, truth, number, trained, reads, warnings);
+      continue;
+    }
     const std::string of = "column \"" + Harmless(column) + "\" holds whole numbers";
     const std::string advice =
         ". pandas makes floats of whole numbers where some are missing; astype(\"Int64\") keeps them";

@@ -314,6 +314,7 @@ void RankStep::AddPiecesOf(Gradient* gradient, WireReader* in) {
     for (uint32_t i = 0; i < pieces && in->ok(); ++i) {
       const auto piece = GetPiece<DenseValues>(in);
       const FloatView part(in->GetBytesOfAll<float>());
+      if (!in->ok()) return;
       if (!piece.has_values) {
         gradient->all_dense.AppendNothing(piece.first, piece.count);
         continue;
@@ -333,6 +334,7 @@ void RankStep::AddPiecesOf(Gradient* gradient, WireReader* in) {
     sum_.width = static_cast<size_t>(gradient->width);
     in->GetAll(&sum_.keys);
     in->GetAll(&sum_.values);
+    if (!in->ok()) return;
     if (piece.has_values) {
       gradient->all_rows.Append(piece.first, piece.count, sum_);
     } else {

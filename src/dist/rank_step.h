@@ -56,8 +56,9 @@ class RankStep {
   /// Exchanges gradients. The failure of a rank's `ran` is everyone's, and nothing is updated then.
   Status Exchange(const Status& ran);
   /// Adds up the gradients of `micro_batches`, and updates. Where a rank cannot add up, its failure is everyone's, and
-  /// nothing is updated. No update happens where `ready`, this rank's alone, is a failure; that, or one of an update
-  /// itself, is in updated(). `first` is the context of the step: for learning rates.
+  /// nothing is updated. No update happens where `ready`, this rank's alone, is a failure; that, or one of
+  /// taking what others added up or of an update itself, is in updated(). `first` is the context of the step: for
+  /// learning rates.
   Status Finish(const Status& ready, int64_t micro_batches, const RunContext& first);
 
   /// What this rank's Finish of the last step came to. Others learn of a failure in the next Begin.

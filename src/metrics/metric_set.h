@@ -104,7 +104,7 @@ class MetricAccumulator {
                                                            LabelRangeMonitor* label_monitor = nullptr);
 
   /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
-  /// two or more classes) a row, or the loss is no number.
+  /// two or more classes) a row. A loss that is no float is left out.
   Status Add(const RunContext& context);
   /// Keeps what Add would read, for AddKept: of batches that count only once others have run, too. context.batch
   /// outlives that. Same errors as Add.
@@ -161,8 +161,7 @@ class MetricAccumulator {
   HostView host_view_;
   std::deque<KeptBatch> kept_;  ///< the first kept_count_ of them; the others are there for their memory
   size_t kept_count_ = 0;
-  std::deque<MetricSums>
-      sums_;  ///< by metric, empty ones for GAUC; of the loss; the counts of rows that are not finite
+  std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; the loss; rows that are not finite
   std::vector<double> window_start_;
   mutable std::mutex samples_mutex_;
   std::vector<GroupSample> samples_;

@@ -280,13 +280,13 @@ PyFrame FrameOfStream(const py::capsule& capsule, const std::string& name) {
       [&](const std::stop_token& stop) { return DataFrame::Take(std::move(stream), name, stop); })};
 }
 
-/// Looks for the first whole number of a part's column, "5" of one of integers and "5.0" of one of floats; false where
-/// it has other values.
+/// Looks for the first whole number of a part's column, "5" of one of integers or truth values and "5.0" of one of
+/// floats; false where it has other values.
 bool FindWholeNumber(const FrameColumn& column, const ArrowArray& rows, std::string* first) {
   const FrameColumn& values = column.is_list() ? column.items() : column;
   const std::string type = values ? values.type_name() : "";
   const bool are_floats = type.starts_with("float");
-  const bool are_integers = type.starts_with("int") || type.starts_with("uint");
+  const bool are_integers = type.starts_with("int") || type.starts_with("uint") || type == "bool";
   std::string scratch;
   for (int64_t row = rows.offset; row < rows.offset + rows.length; ++row) {
     int64_t begin = row;

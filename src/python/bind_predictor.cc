@@ -256,7 +256,7 @@ class PyPredictor {
     PassStats read;
     read.names = naming->names();
     read.names.absent.clear();
-    for (auto* const numbers : {&read.names.whole, &read.names.whole_floats}) {
+    for (auto* const numbers : read.names.forms()) {
       for (auto& [column, number] : *numbers) number.place = "byte " + std::to_string(number.column) + " of its line";
     }
     return ValueWarnings(read, Reads::kModel);

@@ -16,6 +16,7 @@
 #include "trainer/rank_progress.h"
 
 namespace millrace {
+
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session) {
   return Create(session, session.eval_datasets(), session.ranks());
 }

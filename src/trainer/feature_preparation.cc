@@ -145,8 +145,9 @@ ValueNames BeginOf(const std::string& file, const DataFeedDesc& desc, const Envi
   return read.ok() ? read->names : ValueNames();
 }
 
-/// Notes how the first training file that has rows begins to write whole numbers that are words, so that who reads
-/// others later can say where these write them otherwise. Not of files that a pipe_command writes, or that come once.
+/// Notes how the first training file that has rows begins to write whole numbers and truth values that are words, so
+/// that who reads others later can say where these write them otherwise. Not of files that a pipe_command writes, or
+/// that come once.
 void NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
   constexpr int kRows = 4096;
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
@@ -168,10 +169,11 @@ void NoteWholeNumbers(const Environment& environment, const std::stop_token& sto
   }
   FeatureStates& states = *feed.mutable_feature_states();
   for (const std::string& column : names.others) states.add_whole_number()->set_column(column);
-  for (const auto& [numbers, others] :
-       {std::pair(&names.whole, &names.whole_floats), {&names.whole_floats, &names.whole}}) {
+  for (const auto* const numbers : names.forms()) {
     for (const auto& [column, number] : *numbers) {
-      if (others->contains(column) || names.others.contains(column)) continue;
+      const auto has_column = [&column = column](const auto* form) { return form->contains(column); };
+      const auto forms = names.forms();
+      if (std::count_if(forms.begin(), forms.end(), has_column) > 1 || names.others.contains(column)) continue;
       FeatureStates::WholeNumber& noted = *states.add_whole_number();
       noted.set_column(column);
       noted.set_text(number.text);

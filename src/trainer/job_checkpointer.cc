@@ -323,10 +323,10 @@ Result<std::optional<RunState>> JobCheckpointer::Resume() {
     if (!window.has_value()) totals.reset();
   }
   if (!totals.has_value()) {
-    // Between epochs nothing was counted yet. Older checkpoints, which do not tell their job, have no counts of rows
-    // that are not finite.
+    // Between epochs nothing was counted yet. Older checkpoints have no sums of the loss, and those that do not tell
+    // their job no counts of rows that are not finite.
     if (!job_->desc().infer() && !manifest.ledger().empty()) {
-      notes_.push_back((manifest.has_job() ? "the metrics of the job have changed"
+      notes_.push_back((manifest.has_job() ? "the metrics of the job have changed, or an earlier version counted them"
                                            : "an earlier version wrote what the metrics had counted") +
                        (": those of epoch " + std::to_string(manifest.epoch() + 1)) + " count from here");
     }

@@ -130,7 +130,7 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   WorkerParts parts;
   parts.index = index;
   for (const FrameContext& context : slot.frames) {
-    MetricAccumulator* metrics = job_->metrics().names().empty() ? nullptr : context.metrics.get();
+    MetricAccumulator* metrics = job_->feeds_itself() ? nullptr : context.metrics.get();  // it has no batches
     parts.frames.push_back({context.frame.get(), metrics, ObserversOf(context, index)});
   }
   parts.reading = readers_.get();
@@ -514,7 +514,7 @@ void MultiTrainer::AbandonDumpThatHangs() {
 bool MultiTrainer::CanCheckpointAfter(const WorkerSlot& slot) const {
   if (slot.worker->report().input_failed) return true;
   const bool is_stop = slot.status.code() == StatusCode::kCancelled;
-  // What fails in a step before any rank has updated leaves all as it was.
+  // What fails in a step before ranks add up leaves all as it was.
   if (!slot.worker->report().was_cut) return is_stop || job_->trains_in_step();
   if (readers_ != nullptr) return false;  // they have read what was not trained
   // Their kernels may have run in it: what they keep is ahead of the batches that are whole.

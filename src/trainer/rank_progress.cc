@@ -114,9 +114,8 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
     out->Put(time.seconds);
     out->PutText(time.text);
   }
-  for (const auto* const numbers : {&data.names.whole, &data.names.whole_floats, &data.names.trained}) {
-    PutMap(*numbers, out);
-  }
+  for (const auto* const numbers : data.names.forms()) PutMap(*numbers, out);
+  PutMap(data.names.trained, out);
 }
 
 void GetPassStats(WireReader* in, PassStats* data) {
@@ -138,9 +137,8 @@ void GetPassStats(WireReader* in, PassStats* data) {
     time->seconds = in->Get<int64_t>();
     time->text = in->GetText();
   }
-  for (auto* const numbers : {&data->names.whole, &data->names.whole_floats, &data->names.trained}) {
-    GetMap(in, numbers);
-  }
+  for (auto* const numbers : data->names.forms()) GetMap(in, numbers);
+  GetMap(in, &data->names.trained);
 }
 
 std::string RankProgress::ToBytes() const {

@@ -61,6 +61,32 @@ TEST(ValueWarningsTest, CompareNumbersWithThoseOfTheTraining) {
   EXPECT_THAT(warned("4.0", "5.0", Reads::kTraining), testing::HasSubstr("its words are \"5.0\" (new:2:1), not \"5\""));
 }
 
+TEST(ValueWarningsTest, TellTruthValuesThatAreOneAndZeroElsewhere) {
+  const auto warned = [](const char* trained, bool has_truths, bool has_numbers, Reads reads) {
+    PassStats read;
+    read.names.lines = 2;
+    if (has_truths) read.names.truths["vip"] = {.text = "True", .place = "new:2:1"};
+    if (has_numbers) read.names.whole["vip"] = {.text = "1", .place = "new:3:1"};
+    if (trained != nullptr) read.names.trained["vip"] = {.text = trained, .place = "old:3:4"};
+    const std::map<std::string, std::string> all = ValueWarnings(read, reads);
+    return all.empty() ? "" : all.begin()->second;
+  };
+  const std::string advice =
+      " where the training began, so that one value is two words: write them alike, or train anew";
+  EXPECT_EQ(warned("False", false, true, Reads::kModel),
+            "column \"vip\" holds truth values: its words are \"1\" (new:3:1), and \"False\" (old:3:4)" + advice);
+  EXPECT_EQ(warned("0", true, false, Reads::kModel),
+            "column \"vip\" holds truth values: its words are \"True\" (new:2:1), and \"0\" (old:3:4)" + advice);
+  EXPECT_EQ(warned(nullptr, true, true, Reads::kTraining),
+            "column \"vip\" holds truth values in some lines: its words are \"True\" (new:2:1) there, and \"1\" "
+            "(new:3:1) in others, so that one value may be two words: write them alike");
+  EXPECT_EQ(warned("False", true, false, Reads::kModel), "");
+  EXPECT_EQ(warned("false", true, false, Reads::kModel),
+            "column \"vip\" holds truth values: its words are \"True\" (new:2:1), and \"false\" (old:3:4)" + advice);
+  EXPECT_EQ(warned(nullptr, true, false, Reads::kTraining), "");
+  EXPECT_EQ(warned("", true, true, Reads::kModel), "") << "a column of words";
+}
+
 // A run that was stopped used to say so of the files that it had read.
 TEST(ValueWarningsTest, SayNothingWhereLinesWereLeftUnread) {
   for (const bool first : {true, false}) {

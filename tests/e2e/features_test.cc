@@ -498,6 +498,25 @@ TEST(FeaturesJob, IdsThatJsonLinesWriteAsFloatsAreToldOnceAColumn) {
                         advice));
   const std::string texts = write("texts.jsonl", {"\"land\"", "7.0"});
   EXPECT_THAT(train(texts, texts), testing::Not(HasSubstr("as floats")));
+  const std::string truths = write("truths.jsonl", {"\"True\"", "true", "\"True\"", "true"});
+  EXPECT_THAT(train(truths, texts),
+              HasSubstr("column \"country\" holds truth values in some lines: its words are \"True\" (" + truths +
+                        ":1:61) there, and \"1\" (" + truths + ":2:61) in others"));
+}
+
+TEST(FeaturesJob, ValuesOfLibsvmThatAreWordsAndFloatsAreTold) {
+  const TempDir folder = TempDir::Create("millrace_libsvm").value();
+  const std::string file = folder.path() + "/rows.libsvm";
+  ASSERT_TRUE(WriteFileAtomically(file, "1 1:5.0 2:0.5\n0 1:6.0\n").ok());
+  const std::string job = folder.path() + "/job.prototxt";
+  ASSERT_TRUE(WriteFileAtomically(job, "filelist: \"" + file + R"(" data_desc { name: "libsvm"
+      feature { name: "label" id {} is_dense: true } feature { name: "user" from: "1" hash {} } })")
+                  .ok());
+  Process looked("inspect", {"stats", "--trainer_desc=" + job});
+  EXPECT_EQ(looked.Wait(), 0) << looked.errors();
+  EXPECT_THAT(looked.errors(),
+              HasSubstr("warning: column \"1\" holds whole numbers as floats: its words are \"5.0\" (" + file +
+                        ":1:5), not \"5\""));
 }
 
 TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
@@ -525,6 +544,20 @@ TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
                               ":3:9) there, and \"7\" (" + whole + ":2:9) in others"));
   EXPECT_EQ(CountOf(both, "as floats"), 1) << both;
   EXPECT_THAT(train(quoted(texts), texts), testing::Not(HasSubstr("whole numbers")));
+  for (const char* const dataset : {"QueueDataset", "InMemoryDataset"}) {
+    Process looked("inspect", {"stats", job, "--set=filelist=" + quoted(floats),
+                               std::string("--set=dataset.class_name=") + dataset});
+    EXPECT_EQ(looked.Wait(), 0) << looked.errors();
+    EXPECT_THAT(looked.errors(), HasSubstr("warning: column \"country\" holds whole numbers as floats: "));
+    EXPECT_EQ(CountOf(looked.errors(), "as floats"), 1)
+        << "once, with what statistics are taken of: " << looked.errors();
+  }
+  const std::string truths = write("truths.csv", {"True", "False", "", "True", "False"});
+  const std::string bits = write("bits.csv", {"", "0", "1"});
+  EXPECT_THAT(train(quoted(truths), bits),
+              HasSubstr("evaluation: column \"country\" holds truth values: its words are \"0\" (" + bits +
+                        ":3:9), and \"True\" (" + truths + ":2:9) where the training began"));
+  EXPECT_THAT(train(quoted(truths), truths), testing::Not(HasSubstr("truth values")));
   EXPECT_THAT(train(quoted(whole), whole), testing::Not(HasSubstr("whole numbers")));
   EXPECT_THAT(
       train(quoted(whole), floats),

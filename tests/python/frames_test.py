@@ -645,6 +645,32 @@ class FramesTest(unittest.TestCase):
             with self.assertRaisesRegex(millrace.ConfigError, "callbacks: a function of a dict, or a list of these, not %r" % callbacks):
                 self.job().fit(columns, callbacks=callbacks)
 
+    def test_truth_values_that_are_words_are_told_where_a_file_writes_them_otherwise(self):
+        pandas = support.package(self, "pandas")
+        frame = pandas.DataFrame({"click": [i % 2 for i in range(40)], "vip": [i % 3 == 0 for i in range(40)]})
+        path = os.path.join(self.folder, "rows.csv")
+        frame.to_csv(path, index=False)
+        text = """
+            filelist: "%s"
+            data_desc { name: "csv" batch_size: 8
+                        feature { name: "label" from: "click" id {} is_dense: true } feature { name: "vip" hash {} } }
+            model { table { name: "t" dim: 2 } layer { name: "e" embedding { slots: "vip" table: "t" } }
+                    layer { name: "y" fc { in: "e" units: 1 act: SIGMOID } }
+                    loss { kind: LOG_LOSS in: "y" label: "label" } optimizer { sgd { lr: 0.1 } } }
+            """ % path
+        job = self.job(text, output_dir="out")
+        job.run(verbose=False)
+        unlike = 'predict: column "vip" holds truth values or whole numbers: its words are "1", and "True" in training'
+        with self.assertWarnsRegex(millrace.MillraceWarning, unlike):
+            millrace.Predictor(self.folder + "/out/model").predict(frame)
+        job.fit(frame, verbose=False)
+        model = millrace.Predictor(self.folder + "/out/model")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.predict(frame)
+        with self.assertWarnsRegex(millrace.MillraceWarning, 'column "vip" holds truth values: its words are "True" '):
+            model.predict_lines(open(path, encoding="utf-8").read())
+
     def test_the_loss_of_a_pass_is_the_mean_over_its_examples(self):
         text = JOB.replace("metric { kind: AUC }", "metric { kind: LOGLOSS }") + "epochs: 2 eval {} checkpoint { every_steps: 5 }"
         columns = rows_of(407)  # the last batch has fewer rows
@@ -657,6 +683,12 @@ class FramesTest(unittest.TestCase):
         again = self.job(text, output_dir="out").fit(columns, eval_data=columns, verbose=False, resume="auto")
         self.assertLess(again.examples, 407)
         self.assertEqual(again.passes[-1]["loss"], report.passes[-1]["loss"])
+
+    def test_a_job_without_metrics_has_its_loss(self):
+        report = self.job(JOB.replace("metric { kind: AUC }", "") + "epochs: 3").fit(rows_of(400), verbose=False)
+        losses = [row["loss"] for row in report.passes]
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertIn("<th>loss</th>", report._repr_html_())
 
     def test_a_job_that_runs_is_not_run_again_by_a_callback_or_another_thread(self):
         columns = rows_of(100)

@@ -755,7 +755,7 @@ class CuttingCommunicator final : public Communicator {
   Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
     MR_TRY(whole_->AllToAll(out, in));
     std::string& first = (*in)[0];
-    if (rank() == 0 || first.size() < 1000 || !std::exchange(cuts_, false)) return Status::Ok();
+    if (first.size() < 1000 || !std::exchange(cuts_, false)) return Status::Ok();
     first.resize(first.size() / 2);
     return Status::Ok();
   }
