@@ -13,14 +13,14 @@ def main(form, what, asked):
     """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes to
     standard output the texts of some columns ("cells"), or the names and types of all ("names"). Of cells are asked the file that
     trained first, and each column with its type there, or "". What to exit with."""
-    from . import _millrace
-    from ._frames import local_times
     from .errors import DataError
     try:
+        from . import _millrace
+        from ._frames import local_times
         pyarrow, ipc, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
     except ImportError as error:
-        return _fail(os.EX_CONFIG, "files of %s are read by pyarrow, which %s lacks (%s): pip install pyarrow, or let "
-                     "MILLRACE_PYTHON name a Python that has it and millrace" % (form, sys.executable, error))
+        return _fail(os.EX_CONFIG, "files of %s are read by pyarrow and numpy, and %s lacks one of them (%s): pip install pyarrow "
+                     "numpy, or let MILLRACE_PYTHON name a Python that has them and millrace" % (form, sys.executable, error))
     source = sys.stdin.buffer
     if not source.seekable():
         source = io.BytesIO(source.read())

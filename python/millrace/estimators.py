@@ -6,6 +6,7 @@
 
 import inspect
 import os
+import shutil
 import tempfile
 import warnings
 
@@ -28,7 +29,7 @@ _ROWS_OF_ID = 20  # in fewer, texts may all differ by chance
 class _Estimator:
     """What both have: parameters, fitting, and the model as a value."""
 
-    def __init__(self, layers=(64, 32), dim=8, epochs=10, lr=0.02, batch_size=None, threads=1, seed=1, buckets=50, patience=3,
+    def __init__(self, layers=(64, 32), dim=8, epochs=10, lr=0.02, batch_size=None, threads=1, seed=1, buckets=255, patience=3,
                  job=None, label="label", weight="weight", verbose=False, early_stopping=False, validation_fraction=0.1):
         self.layers = layers
         self.dim = dim
@@ -81,9 +82,15 @@ class _Estimator:
         return {name: value for name, value in vars(self).items() if name != "_predictor"}
 
     def save(self, folder):
-        """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`."""
+        """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`; an earlier model there is replaced. Of
+        more than two classes these give the score of each against the others, y0 and so on in the order of classes_, which
+        predict_proba divides by their sum."""
         self._check_fitted()
-        os.makedirs(folder, exist_ok=False)
+        if os.path.exists(os.path.join(folder, "MODEL")):
+            shutil.rmtree(folder)
+        elif os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+            raise ConfigError("save: %s is there and is no saved model: it is not replaced" % quoted(os.fspath(folder)))
+        os.makedirs(folder, exist_ok=True)
         for name, content in self.model_.items():
             path = os.path.join(folder, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -203,10 +210,12 @@ class _Estimator:
                 self.save(os.path.join(folder, "model"))
                 self._predictor = Predictor(os.path.join(folder, "model"))
         scores = self._predictor.predict(_columns.with_columns(X, columns, {}))
-        return scores.reshape(len(scores), -1)
+        return scores.reshape(len(scores), scores.shape[1] if scores.ndim > 1 else 1)
 
     def _job_text(self, columns, labels, rows, has_weights, has_eval, has_auc):
         """A job that suits the columns: numbers are standardized and cut into buckets, words are embedded."""
+        if np.ndim(self.layers) != 1:
+            raise ConfigError("layers: a list with the units of each, not %r" % (self.layers,))
         layers = [_checks.whole("layers", units, 1) for units in self.layers]
         dim = _checks.whole("dim", self.dim, 1)
         batch_size = self.batch_size if self.batch_size is not None else int(min(512, max(8, rows // 50)))
@@ -232,6 +241,7 @@ class _Estimator:
                 features.append('feature { name: "%s" %s hash {} }' % (name, source))
                 ids.append(name)
                 words.append(_columns.words_of(values))
+                _warn_of_numbers(column, words[-1])
                 if words[-1] is not None and len(words[-1]) == rows >= _ROWS_OF_ID:
                     warnings.warn("X has a column %r of text whose values are all different: an id says nothing about other rows, "
                                   "and costs memory for each; leave it out" % (column,), UserWarning, stacklevel=4)
@@ -264,8 +274,9 @@ class _Estimator:
             if wide:
                 parts.append('layer { name: "score" add { in: ["wide_score", "%s"] } }' % score)
                 score = "score"
-            parts.append('loss { %skind: %s in: "%s" label: "%s"%s }' % (
-                'name: "y%d" ' % at if len(labels) > 1 else "", loss, score, label,
+            score, weight = self._value_of(score, parts)
+            parts.append('loss { %skind: %s in: "%s" label: "%s"%s%s }' % (
+                'name: "y%d" ' % at if len(labels) > 1 else "", loss, score, label, weight,
                 " sample_weight: %s" % quoted(_WEIGHT) if has_weights else ""))
         parts += ["metric { kind: %s }" % one for one in metric]
         parts.append(adagrad)
@@ -346,6 +357,11 @@ class Classifier(_Estimator):
         return "SIGMOID_CROSS_ENTROPY", ["AUC", "LOGLOSS"]
 
     @staticmethod
+    def _value_of(score, parts):
+        del parts  # a score is what the loss takes
+        return score, ""
+
+    @staticmethod
     def _kind_of_tags():
         from sklearn.utils import ClassifierTags
         return {"classifier_tags": ClassifierTags()}
@@ -354,7 +370,8 @@ class Classifier(_Estimator):
 class Regressor(_Estimator):
     """Learns numbers, as scikit-learn's regressors do, by squared error. X and the parameters are those of Classifier.
 
-    The model learns (y - mean) / deviation of the y that it was given; predict gives y. A `job` of your own learns y itself.
+    The model learns (y - mean) / deviation of the y that it was given, and gives y; metrics are in units of y. A `job` of your own
+    learns y itself.
     """
 
     _estimator_type = "regressor"
@@ -362,16 +379,16 @@ class Regressor(_Estimator):
     def fit(self, X, y, sample_weight=None, eval_set=None):
         """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair. `report_` is then the Report."""
         y = _numbers(y)
-        self.mean_, self.deviation_ = (0.0, 1.0) if self.job is not None else (float(y.mean()), float(y.std()) or 1.0)
+        self.mean_, self.deviation_ = float(y.mean()), float(y.std()) or 1.0
         evaluated = None
         if eval_set is not None:
             other_X, other_y = _pair(eval_set)
-            evaluated = other_X, [(_numbers(other_y) - self.mean_) / self.deviation_]
-        return self._train(X, [(y - self.mean_) / self.deviation_], sample_weight, evaluated)
+            evaluated = other_X, [_numbers(other_y)]
+        return self._train(X, [y], sample_weight, evaluated)
 
     def predict(self, X):
         """A number for each row."""
-        return self._scores(X)[:, 0].astype(np.float64) * self.deviation_ + self.mean_
+        return self._scores(X)[:, 0].astype(np.float64)
 
     def score(self, X, y, sample_weight=None):
         """R^2: 1 less the squared error over that of y's mean."""
@@ -383,6 +400,12 @@ class Regressor(_Estimator):
 
     def _loss_and_metric(self):
         return "SQUARED_ERROR", ["RMSE", "MAE"]
+
+    def _value_of(self, score, parts):
+        """The layer of y that a score stands for, and a weight by which its squared error is that of the score."""
+        parts.append('layer { name: "value" op { type: "scale" inputs { name: "X" vars: "%s" } attrs { name: "scale" f: %r } '
+                     'attrs { name: "bias" f: %r } } }' % (score, self.deviation_, self.mean_))
+        return "value", " weight: %r" % (1 / self.deviation_**2)
 
     @staticmethod
     def _kind_of_tags():
@@ -401,11 +424,30 @@ def _content_of(folder):
     return found
 
 
+def _warn_of_numbers(column, words):
+    """Of a column of texts, some of which may be there by mistake."""
+    odd = [word for word in words or () if not _is_number(word)]
+    if words is None or len(words) < _ROWS_OF_ID or not 0 < len(odd) <= len(words) // 10:
+        return
+    warnings.warn("X has a column %r of text, of whose %d different values all but %s are numbers: each is a word of its own; if they are "
+                  "numbers, make the column one of numbers" % (column, len(words), ", ".join(map(repr, sorted(odd)[:3]))),
+                  UserWarning, stacklevel=5)
+
+
+def _is_number(word):
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def _pair(eval_set):
     if isinstance(eval_set, list) and len(eval_set) == 1:
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) != 2:
-        raise ConfigError("fit: eval_set: a pair (X, y), not %s" % type(eval_set).__name__)
+        what = "%d of them" % len(eval_set) if isinstance(eval_set, (tuple, list)) else type(eval_set).__name__
+        raise ConfigError("fit: eval_set: two things, (X, y), not %s" % what)
     return eval_set
 
 

@@ -284,7 +284,10 @@ PyFrame FrameOfStream(const py::capsule& capsule, const std::string& name) {
 /// floats; false where it has other values.
 bool FindWholeNumber(const FrameColumn& column, const ArrowArray& rows, std::string* first) {
   const FrameColumn& values = column.is_list() ? column.items() : column;
-  const std::string type = values ? values.type_name() : "";
+  std::string_view type = values ? std::string_view(values.type_name()) : std::string_view();
+  if (constexpr std::string_view kDictionary = "a dictionary of "; type.starts_with(kDictionary)) {
+    type.remove_prefix(kDictionary.size());  // pandas' categories
+  }
   const bool are_floats = type.starts_with("float");
   const bool are_integers = type.starts_with("int") || type.starts_with("uint") || type == "bool";
   std::string scratch;

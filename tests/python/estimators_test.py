@@ -152,6 +152,36 @@ class EstimatorsTest(unittest.TestCase):
                 self.assertIn("without it there are no metrics", done.stderr)
                 np.testing.assert_allclose([float(line) for line in done.stdout.split()], expected, rtol=1e-6)
 
+    def test_a_saved_regressor_gives_what_the_estimator_gives(self):
+        columns, _, number = people()
+        hours = 40 + 3 * number
+        model = millrace.Regressor(epochs=5).fit(columns, hours, eval_set=(columns, hours))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model")
+            model.save(path)
+            model.save(path)  # in place of the one before
+            np.testing.assert_allclose(millrace.Predictor(path).predict(columns), model.predict(columns), rtol=1e-6)
+            with self.assertRaisesRegex(millrace.ConfigError, "save: .* is no saved model: it is not replaced"):
+                model.save(folder)
+        error = np.sqrt(np.mean((model.predict(columns) - hours)**2))
+        self.assertAlmostEqual(model.report_.evaluation["rmse"], error, 4)  # in units of y
+        self.assertLess(error, 3)
+
+    def test_numbers_that_a_frame_holds_as_words_are_warned_of(self):
+        pandas = support.package(self, "pandas")
+        columns, y, _ = people()
+        frame = pandas.DataFrame(columns)
+        frame["noise"] = frame["noise"].astype(str)
+        frame.loc[7, "noise"] = "forty"
+        with self.assertWarnsRegex(UserWarning, "a column 'noise' of text, of whose 600 different values all but 'forty' are numbers"):
+            millrace.Classifier(epochs=1).fit(frame, y)
+        # Categories of floats, as of a column where some are missing, and of whole numbers.
+        frame = pandas.DataFrame({"kind": pandas.Categorical([i % 3 * 1.0 for i in range(60)])})
+        model = millrace.Classifier(epochs=1).fit(frame, [i % 3 == 0 for i in range(60)])
+        frame["kind"] = pandas.Categorical([i % 3 for i in range(60)])
+        with self.assertWarnsRegex(millrace.MillraceWarning, 'column "kind" holds whole numbers: its words are "0", and "0.0" in training'):
+            model.predict(frame)
+
     def test_weights_count(self):
         columns, y, _ = people()
         flipped = np.concatenate([y, ~y])
