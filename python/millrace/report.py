@@ -62,6 +62,7 @@ class Report:
                 if course:
                     axis.plot(*zip(*course), marker="o", label=label)
             axis.set(title=name, xlabel="epoch")
+            axis.xaxis.get_major_locator().set_params(integer=True)
             axis.legend()
         figure.tight_layout()
         return figure

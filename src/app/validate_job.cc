@@ -232,7 +232,9 @@ Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milli
   PrintParameters(session);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an example\n", job.train().ops().size(),
               static_cast<long long>(FlopsPerExample(job.model().main)));
-  std::printf("%zu files, %d workers: the job is valid\n", job.config().files.size(), job.workers());
+  const size_t files = job.config().files.size();
+  std::printf("%zu %s, %d %s: the job is valid\n", files, files == 1 ? "file" : "files", job.workers(),
+              job.workers() == 1 ? "worker" : "workers");
   return Status::Ok();
 }
 

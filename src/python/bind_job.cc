@@ -198,6 +198,7 @@ class PyJob {
     };
     output.evaluated = [&](const EvalReport& report) { return history.Add(report); };
     output.passed = [&](const PassReport& report) { return history.Add(report); };
+    output.ended = [&] { return history.has_stopped(); };
     summary_ = RunSummary();
     const auto run = [&](const std::stop_token& stop) {
       // Either a callback ends the run, or who waits for it.

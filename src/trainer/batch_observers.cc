@@ -198,8 +198,9 @@ bool PrintsNothing(const CompiledJob& job, int64_t from, int64_t to) {
   return period == 0 || job.fetches().empty() || from / period == to / period;
 }
 
-FetchLine PointOfEpoch(const CompiledJob& job, const RunState& state, const MetricValues& metrics,
+FetchLine PointOfEpoch(const CompiledJob& job, const RunState& state, const PassReport& pass,
                        std::vector<FetchLine::Value> fetched) {
+  const MetricValues& metrics = pass.metrics;
   FetchLine line;
   line.step = state.step;
   line.epoch = state.epoch;
@@ -214,6 +215,10 @@ FetchLine PointOfEpoch(const CompiledJob& job, const RunState& state, const Metr
     });
     if (found != metrics.end()) line.values.push_back({item.name, item.label, {found->second}});
   }
+  const bool has_loss =
+      std::any_of(line.values.begin(), line.values.end(), [](const auto& value) { return value.name == "loss"; }) ||
+      std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) { return metric.first == "loss"; });
+  if (!has_loss && !std::isnan(pass.loss)) line.values.push_back({"loss", "loss", {pass.loss}});
   for (const auto& [name, value] : metrics) line.values.push_back({name, name, {value}});
   return line;
 }

@@ -71,8 +71,9 @@ Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, c
 
 /// Whether batches `from` (not among them) to `to` of worker 0 are too few to have a print among them.
 bool PrintsNothing(const CompiledJob& job, int64_t from, int64_t to);
-/// What RunReporter::OnPoint gets for an epoch that ends in `state`. `fetched`: FetchedVariables.
-FetchLine PointOfEpoch(const CompiledJob& job, const RunState& state, const MetricValues& metrics,
+/// What RunReporter::OnPoint gets for the epoch `pass`, which ends in `state`: its loss, unless something of that name
+/// is fetched, and its metrics. `fetched`: FetchedVariables.
+FetchLine PointOfEpoch(const CompiledJob& job, const RunState& state, const PassReport& pass,
                        std::vector<FetchLine::Value> fetched);
 
 /// Calls a FetchHandler from worker 0's thread.

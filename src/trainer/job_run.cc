@@ -508,6 +508,7 @@ Result<RunSummary> JobRun::Finish() {
   const bool infer = job_.desc().infer();
   const std::stop_token give_up = late_->token();
   RunSummary summary = Summary();
+  summary.is_ended_by_callback = summary.interrupted && output_.ended && output_.ended();
   Status exported;
   MR_TRY(SaveResults(session_, report_, give_up, stop_, summary, &exported, output_.terminal));
   if (job_.desc().has_feature_importance() && !infer && !summary.interrupted) {

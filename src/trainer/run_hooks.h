@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -92,6 +93,12 @@ struct FetchLine {
   };
   std::vector<Value> values;
 };
+
+/// What is shown of a pass or an evaluation: the metrics, or, where a job has none, the loss, if there is one.
+inline MetricValues WithLoss(double loss, const MetricValues& metrics) {
+  if (!metrics.empty() || std::isnan(loss)) return metrics;
+  return {{"loss", loss}};
+}
 
 /// Quality on an evaluation set.
 struct EvalReport {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 
@@ -189,7 +188,7 @@ Status RunRecorder::OnEval(const EvalReport& report) {
 void RunRecorder::ShowEval(const EvalReport& report) {
   std::string text = "evaluation" + (report.set.empty() ? "" : " of " + report.set) + " after step " +
                      std::to_string(report.step) + ":";
-  for (const auto& [name, value] : report.metrics) {
+  for (const auto& [name, value] : WithLoss(report.loss, report.metrics)) {
     char number[32];
     std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
     text += " " + name + " " + number;
@@ -249,14 +248,11 @@ void RunRecorder::ShowPass(const PassReport& report) {
   progress_.Clear();
   const double rate = report.seconds > 0 ? static_cast<double>(report.examples) / report.seconds : 0;
   std::string text = "epoch " + std::to_string(report.epoch + 1) + ": " + std::to_string(report.examples) + " examples";
-  const auto show = [&text](const std::string& name, double value) {
+  for (const auto& [name, value] : WithLoss(report.loss, report.metrics)) {
     char number[32];
     std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
     text += ", " + name + " " + number;
-  };
-  // A job without metrics shows how it learns all the same.
-  if (report.metrics.empty() && !std::isnan(report.loss)) show("loss", report.loss);
-  for (const auto& [name, value] : report.metrics) show(name, value);
+  }
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   std::fprintf(output_.terminal, "%s, %.0f examples/s\n", text.c_str(), rate);
   ShowLeftOut("", report.data);

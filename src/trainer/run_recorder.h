@@ -25,6 +25,8 @@ struct RunOutput {
   /// run. Empty: nobody is.
   std::function<Status(const EvalReport&)> evaluated = {};
   std::function<Status(const PassReport&)> passed = {};
+  /// Whether one of these asked for the stop: the run is no interrupted one then. Empty: none did.
+  std::function<bool()> ended = {};
 };
 
 /// Shows a run on the terminal as it goes, and keeps its numbers: OUTPUT_DIR/metrics.jsonl, an object a print and an

@@ -376,6 +376,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds,
     if (pass.exchange_seconds > 0) summary.stage_seconds["exchange"] += pass.exchange_seconds;
     AddStages(pass.data, &summary.stage_seconds);
     AddStages(pass.data, &of_passes);
+    summary.loss = pass.loss;
     summary.metrics = pass.metrics;
     summary.non_finite_rows = pass.non_finite_rows;
     summary.fetched = pass.fetched;
@@ -461,7 +462,9 @@ std::string RunJson(const RunSummary& summary) {
     json.EndObject();
   }
   json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);
-  json.Key("interrupted").Bool(summary.interrupted).Key("stopped_early").Bool(summary.stopped_early);
+  const bool is_ended = summary.is_ended_by_callback;
+  json.Key("interrupted").Bool(summary.interrupted && !is_ended);
+  json.Key("stopped_early").Bool(summary.stopped_early || is_ended);
   if (summary.odd_loss_labels.count + summary.odd_metric_labels.count > 0) {
     json.Key("odd_labels").BeginObject();
     AppendOddLabels(&json, "loss", summary.odd_loss_labels);
@@ -493,26 +496,27 @@ std::string RunJson(const RunSummary& summary) {
 }
 
 std::string ClosingBlock(const RunSummary& summary, const std::string& output_dir) {
-  const char* what = summary.interrupted     ? "interrupted"
-                     : summary.stopped_early ? "stopped early"
-                     : summary.infer         ? "inferred"
-                                             : "trained";
+  const char* what = summary.is_ended_by_callback ? "stopped by a callback"
+                     : summary.interrupted        ? "interrupted"
+                     : summary.stopped_early      ? "stopped early"
+                     : summary.infer              ? "inferred"
+                                                  : "trained";
   std::string text = std::string(what) + ": " + std::to_string(summary.examples) + " examples in " +
                      std::to_string(summary.batches) + " batches, " + OfThisRun(summary) + Fixed(summary.seconds, 1) +
                      " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " + Trainers(summary) + "\n";
   text += LoadingLine(summary);
-  if (!summary.metrics.empty()) {
-    text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(summary.metrics) + "\n";
+  if (const MetricValues shown = WithLoss(summary.loss, summary.metrics); !shown.empty()) {
+    text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(shown) + "\n";
   }
   text += NoAucLine(summary.metrics, summary.non_finite_rows, "");
   text += FetchedLine(summary);
   if (summary.has_eval) {
-    text += "  evaluation  " + ValuesLine(summary.eval.metrics);
+    text += "  evaluation  " + ValuesLine(WithLoss(summary.eval.loss, summary.eval.metrics));
     if (!summary.eval.set.empty()) text += "  of " + summary.eval.set;
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
     text += "\n" + NoAucLine(summary.eval.metrics, summary.eval.non_finite_rows, " of the evaluation");
     for (const EvalReport& other : summary.eval.others) {
-      text += "  evaluation  " + ValuesLine(other.metrics) + "  of " +
+      text += "  evaluation  " + ValuesLine(WithLoss(other.loss, other.metrics)) + "  of " +
               (other.set.empty() ? "eval.filelist" : other.set) + "\n" +
               NoAucLine(other.metrics, other.non_finite_rows, " of that set");
     }

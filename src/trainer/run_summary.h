@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,15 +24,18 @@ struct RunSummary {
   double seconds = 0;        ///< wall clock of training passes
   double total_seconds = 0;  ///< with loading, evaluation, checkpoints
   int workers = 1;
-  int processors = 0;                     ///< that its processes may use, on all hosts
-  int ranks = 0;                          ///< of a job with `dist`; 0 for others
-  int servers = 0;                        ///< of them, those that trained nothing
-  int64_t wire_bytes = 0;                 ///< that its ranks sent to each other in this run
-  RankPushes pushes;                      ///< of all ranks
-  int restarts = 0;                       ///< of its ranks, without some that were lost (dist/rank_restarts.h)
-  double recovery_seconds = 0;            ///< that these took
-  int64_t replayed = 0;                   ///< examples that were trained once more behind them
+  int processors = 0;           ///< that its processes may use, on all hosts
+  int ranks = 0;                ///< of a job with `dist`; 0 for others
+  int servers = 0;              ///< of them, those that trained nothing
+  int64_t wire_bytes = 0;       ///< that its ranks sent to each other in this run
+  RankPushes pushes;            ///< of all ranks
+  int restarts = 0;             ///< of its ranks, without some that were lost (dist/rank_restarts.h)
+  double recovery_seconds = 0;  ///< that these took
+  int64_t replayed = 0;         ///< examples that were trained once more behind them
+  /// As in PassReport, of the last pass.
+  double loss = std::numeric_limits<double>::quiet_NaN();
   MetricValues metrics;                   ///< of the last pass
+  bool is_ended_by_callback = false;      ///< it was `interrupted` by one, as a success
   std::vector<FetchLine::Value> fetched;  ///< of a program, after the last batch of the last pass
   bool is_program = false;                ///< that measures itself
   bool has_eval = false;

@@ -426,7 +426,7 @@ Status TrainingRun::ReportPoint(int64_t from, std::vector<FetchLine::Value> fetc
   return Together([&] {
     if (pass_.batches == 0 || hooks_.reporter == nullptr || !PrintsNothing(*job_, from, state_.printed_batches))
       return Status::Ok();
-    return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_.metrics, std::move(fetched)));
+    return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_, std::move(fetched)));
   });
 }
 

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import importlib
+import json
 import os
 import re
 import shutil
@@ -637,6 +638,9 @@ class FramesTest(unittest.TestCase):
         self.assertTrue(report.stopped_early)
         self.assertEqual(report.total_examples, 800)
         self.assertEqual(millrace.Predictor(self.folder + "/ended/model").predict(other).shape, (200,))
+        with open(self.folder + "/ended/run.json", encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual((told["interrupted"], told["stopped_early"]), (False, True))
         with self.assertRaisesRegex(ZeroDivisionError, "division by zero"):
             self.job(text).fit(columns, eval_data=other, verbose=False, callbacks=[lambda entry: 1 / 0])
         with self.assertRaisesRegex(millrace.ConfigError, "callbacks: functions of a dict, not 7"):
