@@ -7,7 +7,11 @@
 
 namespace millrace {
 
-uint64_t XxHash64(std::string_view bytes, uint64_t seed) { return XXH64(bytes.data(), bytes.size(), seed); }
+uint64_t XxHash64(std::string_view bytes, uint64_t seed) {
+  XxHash64Stream stream(seed);
+  stream.Add(bytes);
+  return stream.Hash();
+}
 
 float HashedNormal(uint64_t seed, uint64_t i) {
   // Box and Muller; 1 - u is never zero.

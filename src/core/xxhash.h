@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-/// XXH64 with the seed 0 of bytes that come in pieces: the same as of all of them at once. One thread; no allocation.
+/// XXH64 of bytes that come in pieces: the same as of all of them at once. One thread; no allocation.
 class XxHash64Stream {
  public:
-  XxHash64Stream() { XXH64_reset(&state_, 0); }
+  explicit XxHash64Stream(uint64_t seed = 0) { XXH64_reset(&state_, seed); }
   void Add(std::string_view bytes) { XXH64_update(&state_, bytes.data(), bytes.size()); }
   /// Of what was added so far.
   uint64_t Hash() const { return XXH64_digest(&state_); }

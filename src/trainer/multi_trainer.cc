@@ -304,7 +304,7 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   const auto prepare_here = [&](const std::stop_token& ended) {
     return Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, ended); });
   };
-  const Status prepared = ranks_ != nullptr ? LoadOnRanks(asked, prepare_here) : prepare_here(asked);
+  Status prepared = ranks_ != nullptr ? LoadOnRanks(asked, prepare_here) : prepare_here(asked);
   run_->report().load_seconds += SecondsSince(start);
   if (prepared.ok()) return prepared;
   const bool is_stop = job_->is_dist() ? prepared.code() == StatusCode::kCancelled : stop.stop_requested();
