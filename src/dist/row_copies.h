@@ -38,9 +38,9 @@ namespace millrace {
 /// The share is 1 where nobody else moved the row meanwhile, as with most rows. Ranks that trained from the same row
 /// would move it too far together: by adagrad, each without the squares of the others, which would have made its steps
 /// shorter. The owner makes up for that. It has all squares, and is told which ones the copy began with
-/// (RowPolicy::AddAfterOthers); squares themselves count whole. By sgd the share is 1 for a row that one push of those
-/// between two exchanges used, and 2 / trainers for one that all used, as other ranks then use it as a rule; between
-/// the two it lies between. What ftrl sums up counts whole.
+/// (RowPolicy::AddAfterOthers); squares themselves count whole. By sgd the share depends on
+/// how many pushes between two exchanges used the row. It is 1 for a single one. It is 2 / trainers for all of them, as
+/// other ranks mostly use such a row, too. For fewer it lies in between. What ftrl sums up counts whole.
 ///
 /// A copy costs twice the floats of a row, and stays as long as the object: a rank comes to have one of each row of
 /// others that it uses. An exchange sends a key, and a row there and back, for each row that was used since the last
