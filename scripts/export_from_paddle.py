@@ -46,6 +46,9 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     server_dir      the folder that fleet.save_persistables wrote, whose rows the tables start with
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
+    if not main_program.global_block().ops or main_program.global_block().ops[0].type == "listen_and_serv":
+        raise ValueError("the main program is empty, as fleet leaves it to a server, or a server's: trainers of Millrace keep what "
+                         "servers kept; call save_job in the process of a trainer")
     if len(fetch_info) not in (0, len(fetch_list)):
         raise ValueError("fetch_info has %d texts for %d variables" % (len(fetch_info), len(fetch_list)))
     known = main_program.global_block().vars

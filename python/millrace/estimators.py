@@ -20,8 +20,6 @@ from .predictor import Predictor
 
 __all__ = ["Classifier", "Regressor"]
 
-_LABEL = "millrace_label_%d"
-_WEIGHT = "millrace_weight"
 _ROWS_OF_BUCKET = 50  # fewer teach an embedding nothing
 _ROWS_OF_ID = 20  # in fewer, texts may all differ by chance
 
@@ -83,8 +81,7 @@ class _Estimator:
 
     def save(self, folder):
         """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`; an earlier model there is replaced. Of
-        more than two classes these give the score of each against the others, y0 and so on in the order of classes_, which
-        predict_proba divides by their sum."""
+        more than two classes these give the probability of each, in the order of classes_."""
         self._check_fitted()
         if os.path.exists(os.path.join(folder, "MODEL")):
             shutil.rmtree(folder)
@@ -106,11 +103,11 @@ class _Estimator:
             Unfitted = ValueError
         raise Unfitted("This %s instance is not fitted yet; call fit(X, y) first" % type(self).__name__)
 
-    def _train(self, X, targets, sample_weight, eval_set, classes=None):
-        """Trains on rows whose labels are the columns `targets`; eval_set is (X, targets) or None, and `classes` the number
-        of each row's class."""
+    def _train(self, X, y, target, sample_weight, eval_set, eval_weight, classes=0):
+        """Trains on rows whose labels are `target`, made of y, of Classifier the number of one of so many classes; eval_set is
+        (X, target) or None."""
         columns = _columns.table_of(X, "fit: X")
-        rows = len(targets[0])
+        rows = len(target)
         if rows != _columns.rows_of(columns):
             raise ValueError("Found input variables with inconsistent numbers of samples: X has %d rows and y %d" % (
                 _columns.rows_of(columns), rows))
@@ -121,30 +118,36 @@ class _Estimator:
             del self.feature_names_in_
         self.n_features_in_ = len(names)
         weights = None if sample_weight is None else _weights(sample_weight, rows)
-        labels = [self.label] if self.job is not None else [_LABEL % i for i in range(len(targets))]
-        if self.job is not None and len(targets) > 1:
-            raise ValueError("job: a job of your own has one loss; %s needs %d for these labels" % (
-                type(self).__name__, len(targets)))
-        taken = set(names) & set(labels + [_WEIGHT])
-        if taken:
-            raise ValueError("X has a column %s, which is what the label is called" % ", ".join(map(repr, sorted(taken))))
-        other_weights = None
+        if self.job is None:
+            label = _free_name(y, "label", names)
+            weight = _free_name(sample_weight, "weight", [*names, label])
+        else:
+            label, weight = self.label, self.weight
+            taken = {label} | ({weight} if weights is not None else set())
+            if taken & set(names):
+                raise ValueError("X has a column %s, which is what the label, or the weight, is called in the job" % (
+                    ", ".join(map(repr, sorted(taken & set(names))))))
+        if eval_weight is not None and eval_set is None:
+            raise ValueError("eval_sample_weight: fit has no eval_set")
+        other_weights = None if eval_weight is None else _weights(_only(eval_weight), len(eval_set[1]))
         if self.early_stopping and eval_set is None:
-            train, held = self._hold_out(rows, classes)
-            eval_set = _columns.rows_at(X, held), [values[held] for values in targets]
+            train, held = self._hold_out(rows, target if classes else None)
+            eval_set = _columns.rows_at(X, held), target[held]
             X = _columns.rows_at(X, train)
-            columns, rows, targets = _columns.table_of(X, "fit: X"), len(train), [values[train] for values in targets]
+            columns, rows, target = _columns.table_of(X, "fit: X"), len(train), target[train]
             if weights is not None:
                 weights, other_weights = weights[train], weights[held]
-        # An AUC needs both classes of a label, and of several losses it would be that of one.
-        has_auc = eval_set is not None and len(targets) == 1 and len(np.unique(eval_set[1][0])) > 1
-        text = self.job if self.job is not None else self._job_text(columns, labels, rows, weights is not None, eval_set is not None, has_auc)
-        weight = self.weight if self.job is not None else _WEIGHT
-        data = _columns.with_columns(X, columns, {**dict(zip(labels, targets)), **({} if weights is None else {weight: weights})})
+        if other_weights is not None and weights is None:
+            weights = np.ones(rows)
+        # An AUC needs both classes of a label.
+        has_auc = eval_set is not None and len(np.unique(eval_set[1])) > 1 and classes == 2
+        text = self.job if self.job is not None else self._job_text(columns, label, None if weights is None else weight, rows, classes,
+                                                                          eval_set is not None, has_auc)
+        data = _columns.with_columns(X, columns, {label: target, **({} if weights is None else {weight: weights})})
         evaluated = None
         if eval_set is not None:
-            ones = {} if weights is None else {weight: np.ones(len(eval_set[1][0])) if other_weights is None else other_weights}
-            evaluated = _columns.with_columns(eval_set[0], _columns.table_of(eval_set[0], "fit: eval_set"), {**dict(zip(labels, eval_set[1])), **ones})
+            ones = {} if weights is None else {weight: np.ones(len(eval_set[1])) if other_weights is None else other_weights}
+            evaluated = _columns.with_columns(eval_set[0], _columns.table_of(eval_set[0], "fit: eval_set"), {label: eval_set[1], **ones})
         with tempfile.TemporaryDirectory() as folder:
             job = Job.from_text(text, output_dir=folder, origin=type(self).__name__)
             model = os.path.join(folder, "model")
@@ -154,7 +157,16 @@ class _Estimator:
                 self._keep_what_is_trained(job, model, text)
                 raise
             self._keep(model, text)
+        self._note_best("auc" if has_auc else "loss")
         return self
+
+    def _note_best(self, metric):
+        """Which evaluation was best, of a job that goes by this metric."""
+        self.best_iteration_ = self.best_score_ = None
+        found = [one for one in self.report_.evaluations if self.job is None and np.isfinite(one[metric])]
+        if found:
+            best = (max if metric == "auc" else min)(found, key=lambda one: one[metric])
+            self.best_iteration_, self.best_score_ = best["epoch"], best[metric]
 
     def _hold_out(self, rows, classes):
         """The rows to train on, and those that say when to stop: of each class a share, drawn by the seed."""
@@ -190,7 +202,7 @@ class _Estimator:
         self._keep(folder, text)
 
     def _scores(self, X):
-        """[rows, labels]."""
+        """[rows, 1], or of more than two classes [rows, classes]."""
         self._check_fitted()
         columns = _columns.table_of(X, "predict: X")
         names = getattr(self, "feature_names_in_", None)
@@ -212,7 +224,7 @@ class _Estimator:
         scores = self._predictor.predict(_columns.with_columns(X, columns, {}))
         return scores.reshape(len(scores), scores.shape[1] if scores.ndim > 1 else 1)
 
-    def _job_text(self, columns, labels, rows, has_weights, has_eval, has_auc):
+    def _job_text(self, columns, label, weight, rows, classes, has_eval, has_auc):
         """A job that suits the columns: numbers are standardized and cut into buckets, words are embedded."""
         if np.ndim(self.layers) != 1:
             raise ConfigError("layers: a list with the units of each, not %r" % (self.layers,))
@@ -245,10 +257,9 @@ class _Estimator:
                 if words[-1] is not None and len(words[-1]) == rows >= _ROWS_OF_ID:
                     warnings.warn("X has a column %r of text whose values are all different: an id says nothing about other rows, "
                                   "and costs memory for each; leave it out" % (column,), UserWarning, stacklevel=4)
-        for label in labels:
-            features.append('feature { name: "%s" }' % label)
-        if has_weights:
-            features.append('feature { name: "%s" }' % _WEIGHT)
+        features.append('feature { name: "label" from: %s %s}' % (quoted(label), "id {} is_dense: true " if classes > 2 else ""))
+        if weight is not None:
+            features.append('feature { name: "weight" from: %s }' % quoted(weight))
         parts, inputs, wide = [], [], []
         adagrad = "optimizer { adagrad { lr: %r } }" % _checks.number("lr", self.lr)
         if ids:
@@ -256,7 +267,7 @@ class _Estimator:
             parts.append('table { name: "deep" dim: %d init { uniform: 0.01 } %s }' % (dim, adagrad))
             parts.append('layer { name: "embedded" embedding { %s table: "deep" } }' % slots)
             inputs.append("embedded")
-            if len(labels) == 1:
+            if classes <= 2:
                 parts.append('table { name: "wide" dim: 1 init { constant: 0 } %s }' % adagrad)
                 parts.append('layer { name: "wide_terms" embedding { %s table: "wide" } }' % slots)
                 parts.append('layer { name: "wide_score" reduce_sum { in: "wide_terms" } }')
@@ -267,23 +278,21 @@ class _Estimator:
         if layers:
             parts.append('layer { name: "hidden" fc { in: [%s] units: [%s] act: RELU } }' % (listed, ", ".join(map(str, layers))))
             hidden = '"hidden"'
-        loss, metric = self._loss_and_metric()
-        for at, label in enumerate(labels):
-            parts.append('layer { name: "deep_score%d" fc { in: [%s] units: 1 } }' % (at, hidden))
-            score = "deep_score%d" % at
-            if wide:
-                parts.append('layer { name: "score" add { in: ["wide_score", "%s"] } }' % score)
-                score = "score"
-            score, weight = self._value_of(score, parts)
-            parts.append('loss { %skind: %s in: "%s" label: "%s"%s%s }' % (
-                'name: "y%d" ' % at if len(labels) > 1 else "", loss, score, label, weight,
-                " sample_weight: %s" % quoted(_WEIGHT) if has_weights else ""))
+        loss, metric = self._loss_and_metric(classes)
+        parts.append('layer { name: "deep_score" fc { in: [%s] units: %d } }' % (hidden, classes if classes > 2 else 1))
+        score = "deep_score"
+        if wide:
+            parts.append('layer { name: "score" add { in: ["wide_score", "deep_score"] } }')
+            score = "score"
+        score, scaled_by = self._value_of(score, parts)
+        parts.append('loss { kind: %s in: "%s" label: "label"%s%s }' % (
+            loss, score, scaled_by, "" if weight is None else ' sample_weight: "weight"'))
         parts += ["metric { kind: %s }" % one for one in metric]
         parts.append(adagrad)
         evaluation = ""
         if has_eval:
             evaluation = "eval { %s }\n" % ("early_stopping { metric: %s patience: %d }" % (
-                quoted("auc" if has_auc and metric[0] == "AUC" else "loss"), self.patience) if self.patience else "")
+                quoted("auc" if has_auc else "loss"), self.patience) if self.patience else "")
         return ("thread_num: %d\nupdate_mode: %s\nseed: %d\nepochs: %d\ncheckpoint { every_epochs: 0 }\noutput { tensorboard: false }\n"
                 "data_desc {\n  name: \"csv\"\n  csv { keep_spaces: true missing: [%s] }\n  batch_size: %d\n  %s\n}\n"
                 "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }\nmodel {\n  %s\n}\n%s" % (
@@ -302,20 +311,22 @@ class Classifier(_Estimator):
     X is a data frame of pandas, polars or pyarrow, a dict of arrays by column, or an array [rows, columns]. Numbers are
     standardized, and cut into `buckets` quantiles (fewer of few rows) of which each has an embedding of `dim` floats; words have one each; times
     give hour, weekday and month. fc layers of `layers` units, and for two classes a linear model beside them, give a score,
-    for more than two one against the others each. Missing values are taken: a number's median stands for it.
+    for more than two one each, of which softmax makes probabilities. Missing values are taken: a number's median stands for it.
 
     `epochs`, `lr` (of Adagrad), `batch_size` (None: by the number of rows), `threads` and `seed` are those of a job; one thread
     repeats to the bit. With an eval_set, training ends when `patience` evaluations brought nothing better (0: never); without one,
     `early_stopping` holds `validation_fraction` of the rows out for that, of each class its share.
-    `job` is the text of a TrainerDesc in place of all of this: `label` is its column of labels, 0 and 1, and `weight` that of
+    `job` is the text of a TrainerDesc in place of all of this: `label` is its column of labels, 0, 1 and so on, and `weight` that of
     weights.
     """
 
     _estimator_type = "classifier"
 
-    def fit(self, X, y, sample_weight=None, eval_set=None):
-        """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair. `report_` is then the Report."""
-        y = _labels(y)
+    def fit(self, X, y, sample_weight=None, eval_set=None, eval_sample_weight=None):
+        """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair, of weights `eval_sample_weight`. `report_`
+        is then the Report, and with an evaluation `best_iteration_` is the epoch that was best, from 1, and `best_score_` its AUC, or, of other labels than two
+        classes, its loss; both are None without, and of a `job`."""
+        given, y = y, _labels(y)
         if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
             raise ValueError("Unknown label type: continuous. Classes are texts or whole numbers; Regressor learns numbers")
         classes, place = np.unique(y, return_inverse=True)
@@ -328,21 +339,21 @@ class Classifier(_Estimator):
             unknown = np.setdiff1d(other_y, classes)
             if len(unknown):
                 raise ValueError("eval_set has classes that y has not: %r" % (unknown.tolist()[:5],))
-            evaluated = other_X, self._targets(np.searchsorted(classes, other_y), len(classes))
+            evaluated = other_X, np.searchsorted(classes, other_y).astype(np.uint32)
         self.classes_ = classes
-        return self._train(X, self._targets(place, len(classes)), sample_weight, evaluated, place)
-
-    @staticmethod
-    def _targets(place, classes):
-        return [(place == one).astype(np.uint8) for one in ([1] if classes == 2 else range(classes))]
+        self._train(X, given, place.astype(np.uint32), sample_weight, evaluated, eval_sample_weight, len(classes))
+        found = len(self._predictor.predictions)
+        if found != (1 if len(classes) == 2 else len(classes)):
+            raise ValueError("job: its model gives %d scores a row, and y has %d classes: its loss is of one probability for two, and of "
+                             "a SOFTMAX_CROSS_ENTROPY or CROSS_ENTROPY for more" % (found, len(classes)))
+        return self
 
     def predict_proba(self, X):
         """Probabilities, [rows, classes], in the order of classes_."""
         scores = self._scores(X).astype(np.float64)
         if scores.shape[1] == 1:
             return np.hstack([1 - scores, scores])
-        total = scores.sum(axis=1, keepdims=True)
-        return np.where(total > 0, scores / np.where(total > 0, total, 1), 1 / scores.shape[1])
+        return scores / scores.sum(axis=1, keepdims=True)  # of 1 but for the digits of a float
 
     def predict(self, X):
         """The likeliest class of each row."""
@@ -353,8 +364,9 @@ class Classifier(_Estimator):
         predicted = self.predict(X)
         return float(np.average(predicted == _as_many(_labels(y), predicted), weights=sample_weight))
 
-    def _loss_and_metric(self):
-        return "SIGMOID_CROSS_ENTROPY", ["AUC", "LOGLOSS"]
+    @staticmethod
+    def _loss_and_metric(classes):
+        return ("SIGMOID_CROSS_ENTROPY", ["AUC", "LOGLOSS"]) if classes == 2 else ("SOFTMAX_CROSS_ENTROPY", ["ACCURACY", "LOGLOSS"])
 
     @staticmethod
     def _value_of(score, parts):
@@ -376,15 +388,15 @@ class Regressor(_Estimator):
 
     _estimator_type = "regressor"
 
-    def fit(self, X, y, sample_weight=None, eval_set=None):
-        """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair. `report_` is then the Report."""
-        y = _numbers(y)
+    def fit(self, X, y, sample_weight=None, eval_set=None, eval_sample_weight=None):
+        """Trains; returns the estimator. The arguments, and what it is told by, are those of Classifier.fit."""
+        given, y = y, _numbers(y)
         self.mean_, self.deviation_ = float(y.mean()), float(y.std()) or 1.0
         evaluated = None
         if eval_set is not None:
             other_X, other_y = _pair(eval_set)
-            evaluated = other_X, [_numbers(other_y)]
-        return self._train(X, [y], sample_weight, evaluated)
+            evaluated = other_X, _numbers(other_y)
+        return self._train(X, given, y, sample_weight, evaluated, eval_sample_weight)
 
     def predict(self, X):
         """A number for each row."""
@@ -398,7 +410,9 @@ class Regressor(_Estimator):
         spread = np.average((y - np.average(y, weights=sample_weight)) ** 2, weights=sample_weight)
         return float(1 - error / spread) if spread else float(error == 0)
 
-    def _loss_and_metric(self):
+    @staticmethod
+    def _loss_and_metric(classes):
+        del classes  # a number has none
         return "SQUARED_ERROR", ["RMSE", "MAE"]
 
     def _value_of(self, score, parts):
@@ -449,6 +463,20 @@ def _pair(eval_set):
         what = "%d of them" % len(eval_set) if isinstance(eval_set, (tuple, list)) else type(eval_set).__name__
         raise ConfigError("fit: eval_set: two things, (X, y), not %s" % what)
     return eval_set
+
+
+def _free_name(values, otherwise, taken):
+    """What a column of these values is called beside others: by the name that they have, if they have one."""
+    name = getattr(values, "name", None)
+    name = name if isinstance(name, str) and name and name.isprintable() else otherwise
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _only(weights):
+    """Those of the only evaluation set, which LightGBM has in a list."""
+    return weights[0] if isinstance(weights, (list, tuple)) and len(weights) == 1 and np.ndim(weights[0]) == 1 else weights
 
 
 def _column_of(y, what):

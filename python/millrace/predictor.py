@@ -51,7 +51,7 @@ class Predictor:
             warnings.warn(warning, MillraceWarning, stacklevel=2)
         self.slots = [Slot(s["name"], s["type"], s["is_dense"], s["width"], s["is_needed"])
                       for s in self._predictor.slots()]
-        #: Names of the columns of scores: of the losses, or the one variable.
+        #: Names of the columns of scores: of the losses, or the one variable; of more than two classes with the class, "y[0]".
         self.predictions = self._predictor.predictions()
         self._by_name = {slot.name: slot for slot in self.slots}
         self._words = self._predictor.word_columns()
@@ -65,7 +65,7 @@ class Predictor:
 
     def predict_lines(self, lines, without=()):
         """Scores lines of MultiSlot text: a str or bytes of whole lines, or an iterable of lines. float32, [rows], of several
-        losses [rows, losses].
+        losses or more than two classes [rows, predictions].
 
         A model whose features read CSV, JSON lines or libsvm takes such lines, raw as they were trained on, with the header
         first where files have one.
@@ -88,7 +88,7 @@ class Predictor:
         return self._finite(self._told(self._predictor.score_text(text, without)))
 
     def predict(self, columns, by_slot=False):
-        """Scores rows in memory. float32, [rows], of several losses [rows, losses].
+        """Scores rows in memory. float32, [rows], of several losses or more than two classes [rows, predictions].
 
         A model whose features make slots of columns takes these raw, as Job.fit does: a data frame of pandas, polars or
         pyarrow, or a dict of arrays or lists by column. Columns that only the label needs may be left out, others count for

@@ -353,9 +353,10 @@ Status WriteScores(std::span<const float> scores, size_t columns, std::FILE* out
 
 /// Which score is which, where a line has several.
 void TellOfColumns(const Predictor& predictor) {
-  if (predictor.tasks().size() < 2) return;
+  const std::vector<std::string> columns = predictor.columns();
+  if (columns.size() < 2) return;
   std::string names;
-  for (const ModelTask& task : predictor.tasks()) names += (names.empty() ? "" : "\t") + Harmless(task.name());
+  for (const std::string& name : columns) names += (names.empty() ? "" : "\t") + Harmless(name);
   std::fprintf(stderr, "a line has the scores, with tabs between them: %s\n", names.c_str());
 }
 
@@ -475,8 +476,10 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   };
   NonFiniteScores non_finite(dataset->files(), is_piped);
   std::vector<ScoreMetrics> metrics;
-  for (const ModelTask& task : predictor.tasks()) {
-    metrics.emplace_back(dataset->schema(), task, environment.metrics);
+  for (size_t task = 0, first = 0; task < predictor.tasks().size(); ++task) {
+    const size_t count = predictor.scores_of(task);
+    metrics.emplace_back(dataset->schema(), predictor.tasks()[task],
+                         ScoreColumns{std::exchange(first, first + count), count}, environment.metrics);
   }
   TellOfColumns(predictor);
   MR_TRY(dataset->BeginPass({}));
@@ -501,7 +504,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     MR_TRY(empty_once());
     const size_t columns = session->columns();
     non_finite.Take(*batch, scores, columns);
-    for (size_t i = 0; i < columns; ++i) metrics[i].Add(scores, i, columns, *batch);
+    for (ScoreMetrics& measured : metrics) measured.Add(scores, columns, *batch);
     MR_TRY(WriteScores(scores, columns, out.get(), comparison.get(), request.output));
     scored += scores.size() / columns;
     MR_TRY(prompt.AfterBatch(dataset->is_paused(), request.output));

@@ -31,8 +31,10 @@ float ValueAt(const SlotBatch& batch, SlotId slot, size_t row) {
 
 }  // namespace
 
-ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, const MetricRegistry& registry)
+ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, ScoreColumns columns,
+                           const MetricRegistry& registry)
     : task_(task.name()),
+      columns_(columns),
       label_(OneValueSlot(schema, task.label())),
       class_weight_(task.class_weight().begin(), task.class_weight().end()) {
   if (!task.sample_weight().empty()) weight_ = OneValueSlot(schema, task.sample_weight());
@@ -40,15 +42,17 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, cons
   const bool lacks_weights = (!task.sample_weight().empty() && weight_ < 0) || (!task.mask().empty() && mask_ < 0);
   if (lacks_weights) label_ = -1;
   if (label_ < 0) return;
-  const std::vector<std::pair<const char*, bool>> kinds = {
+  const std::vector<std::pair<const char*, bool>> of_one = {
       {"AUC", true}, {"LOGLOSS", true}, {"CALIBRATION", true}, {"MAE", false}, {"RMSE", false}};
+  const std::vector<std::pair<const char*, bool>> of_classes = {{"ACCURACY", true}, {"LOGLOSS", true}};
+  const auto& kinds = is_of_classes() ? of_classes : of_one;
   measures_.reserve(kinds.size());
   for (const auto& [kind, is_of_shares] : kinds) {
     const MetricInfo* const info = registry.Find(kind);
     if (info == nullptr) continue;
     std::unique_ptr<Metric> metric = info->make();
     const int size = metric->size();
-    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares});
+    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->classes});
   }
 }
 
@@ -59,7 +63,24 @@ std::optional<float> ScoreMetrics::WeightOf(const SlotBatch& batch, size_t row, 
   return weight > 0 && IsFinite(weight) ? std::optional<float>(weight) : std::nullopt;
 }
 
-void ScoreMetrics::Add(std::span<const float> scores, size_t column, size_t columns, const SlotBatch& batch) {
+bool ScoreMetrics::IsLabel(float label) const {
+  if (!is_of_classes()) return IsShare(label);
+  return label >= 0 && label < static_cast<float>(columns_.count) && label == std::floor(label);
+}
+
+/// Adds what was read to a measure.
+void ScoreMetrics::AddTo(Measure* measure) {
+  if (!is_of_classes()) return measure->metric->Add({scores_, labels_, weights_}, measure->sums);
+  of_labels_.clear();
+  for (size_t row = 0; row < labels_.size(); ++row) {
+    const std::span<const float> classes = std::span(scores_).subspan(row * columns_.count, columns_.count);
+    of_labels_.push_back(ValueOfClasses(measure->classes, classes, labels_[row]));
+  }
+  ones_.assign(labels_.size(), 1.0F);
+  measure->metric->Add({of_labels_, ones_, weights_}, measure->sums);
+}
+
+void ScoreMetrics::Add(std::span<const float> scores, size_t columns, const SlotBatch& batch) {
   if (label_ < 0) return;
   scores_.clear();
   labels_.clear();
@@ -72,23 +93,24 @@ void ScoreMetrics::Add(std::span<const float> scores, size_t column, size_t colu
       if (!weight.has_value()) continue;
       weights_.push_back(*weight);
     }
-    scores_.push_back(scores[row * columns + column]);
+    const std::span<const float> own = scores.subspan(row * columns + columns_.first, columns_.count);
+    scores_.insert(scores_.end(), own.begin(), own.end());
     labels_.push_back(label);
   }
-  rows_ += static_cast<int64_t>(scores_.size());
+  rows_ += static_cast<int64_t>(labels_.size());
   are_finite_ = are_finite_ && std::all_of(scores_.begin(), scores_.end(), IsFinite) &&
                 std::all_of(labels_.begin(), labels_.end(), IsFinite);
   if (!are_finite_) return;
   are_likelihoods_ = are_likelihoods_ && std::all_of(scores_.begin(), scores_.end(), IsShare);
-  const auto other = std::find_if_not(labels_.begin(), labels_.end(), IsShare);
+  const auto other = std::find_if_not(labels_.begin(), labels_.end(), [this](float label) { return IsLabel(label); });
   if (other != labels_.end() && !other_label_.has_value()) other_label_ = *other;
   for (Measure& measure : measures_) {
-    if (!measure.is_of_shares || AreShares()) measure.metric->Add({scores_, labels_, weights_}, measure.sums);
+    if (!measure.is_of_shares || AreShares()) AddTo(&measure);
   }
 }
 
 std::string ScoreMetrics::Text() const {
-  if (rows_ == 0) return "";
+  if (rows_ == 0 || (is_of_classes() && !are_likelihoods_)) return "";
   std::string text;
   for (const Measure& measure : measures_) {
     if (measure.is_of_shares != AreShares()) continue;
@@ -103,6 +125,10 @@ std::string ScoreMetrics::Text() const {
   if (!are_finite_ || AreShares() || !are_likelihoods_) return text;
   char label[32];
   std::snprintf(label, sizeof(label), "%g", static_cast<double>(*other_label_));
+  if (is_of_classes()) {
+    return text + ": a label is " + label + ", so nothing is measured; they are classes from 0 to " +
+           std::to_string(columns_.count - 1);
+  }
   return text + ": a label is " + label + ", so there is no auc and no logloss, which are of labels from 0 to 1";
 }
 

@@ -25,7 +25,9 @@
 #include "dist/rank_restarts.h"
 #include "features/feature_statistics.h"
 #include "kernels/gemm.h"
+#include "model/fleet_program.h"
 #include "program/block_builder.h"
+#include "program/program_files.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/input_headers.h"
 #include "trainer/job_run.h"
@@ -112,6 +114,13 @@ void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   }
 }
 
+/// Whether the job's program is that of a server.
+Result<bool> HasServerProgram(const TrainerDesc& desc) {
+  if (!desc.has_program()) return false;
+  MR_ASSIGN(const ProgramDesc main, ReadProgram(desc.program().main()));
+  return IsOfServer(main);
+}
+
 /// Where a try of a job goes on from. One behind a lost rank takes what the one before has saved.
 std::string ResumeOf(const RankGroup* ranks, const TrainerDesc& desc, const std::string& output_dir) {
   const bool is_restart = ranks != nullptr && ranks->restarts() != nullptr && ranks->restarts()->count() > 0;
@@ -154,6 +163,18 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   if (FLAGS_print_config) {
     std::fputs(PrintConfig(*config.desc).c_str(), stdout);
     return FlushStandardOutput();
+  }
+  const Result<bool> serves = HasServerProgram(*config.desc);
+  MR_TRY(Agreed(ranks, serves.status()));
+  if (*serves) {
+    if (leads) {
+      std::fprintf(
+          stderr,
+          "%s is the program of a server (listen_and_serv): there is nothing to serve: each trainer has a part "
+          "of every table; servers need not be started\n",
+          config.desc->program().main().c_str());
+    }
+    return Status::Ok();
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
   const std::string resume = ResumeOf(ranks, *config.desc, output_dir);

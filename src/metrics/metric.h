@@ -44,6 +44,17 @@ enum class MetricLabels : uint8_t {
   kTwo,     ///< 0 and 1; others are taken as the one that they are nearer to
 };
 
+/// What a measure reads of a row whose prediction is of more than two classes.
+enum class MetricClasses : uint8_t {
+  kLast,      ///< the value of the last one
+  kLabels,    ///< that of the label's class; the label counts as 1
+  kLikeliest  ///< 1 where the label's class has the largest value, else 0; the label counts as 1
+};
+
+/// The value of a row for kLabels and kLikeliest; 0 where the label is no class, NaN where it or a value of the row is
+/// NaN or infinite.
+float ValueOfClasses(MetricClasses classes, std::span<const float> row, float label);
+
 /// Which of a measure's values is the better one.
 enum class MetricBetter : uint8_t {
   kHigher,
@@ -74,13 +85,15 @@ class Metric {
 /// 16: rows in one bucket count as ties, which moves the value by less than 1e-5 where labels do not depend on steps of
 /// 0.0005 in the logit.
 std::unique_ptr<Metric> MakeAuc();
-/// Mean of -y log(p) - (1 - y) log(1 - p) with p kept within [1e-7, 1 - 1e-7], y the label.
+/// Mean of -y log(p) - (1 - y) log(1 - p) with p kept within [1e-7, 1 - 1e-7], y the label; of more than two classes of
+/// -log(p) of the label's.
 std::unique_ptr<Metric> MakeLogLoss();
 /// Log loss over the entropy of the mean label (He et al. 2014): below 1 is better than a constant.
 std::unique_ptr<Metric> MakeNormalizedEntropy();
 /// Sum of predictions over sum of labels; 1 is calibrated.
 std::unique_ptr<Metric> MakeCalibration();
-/// Share of rows whose prediction is on the label's side of 0.5.
+/// Share of rows whose prediction is on the label's side of 0.5; of more than two classes of those whose label's class
+/// is the likeliest.
 std::unique_ptr<Metric> MakeAccuracy();
 std::unique_ptr<Metric> MakeMeanAbsoluteError();
 std::unique_ptr<Metric> MakeRootMeanSquaredError();

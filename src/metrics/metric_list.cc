@@ -1,7 +1,10 @@
 #include "metrics/metric_list.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "kernels/non_finite.h"
 
 namespace millrace {
 
@@ -15,16 +18,27 @@ double ScoreOf(MetricBetter better, double value) {
   return value;
 }
 
+float ValueOfClasses(MetricClasses classes, std::span<const float> row, float label) {
+  const auto is_odd = [](float value) { return IsNonFinite(value); };
+  if (is_odd(label) || std::any_of(row.begin(), row.end(), is_odd)) return std::numeric_limits<float>::quiet_NaN();
+  if (label < 0 || label >= static_cast<float>(row.size()) || label != std::floor(label)) return 0;
+  const float value = row[static_cast<size_t>(label)];
+  if (classes == MetricClasses::kLabels) return value;
+  return value == *std::max_element(row.begin(), row.end()) ? 1 : 0;
+}
+
 Status RegisterBuiltinMetrics(MetricRegistry& registry) {
   using enum MetricLabels;
   using enum MetricBetter;
+  using enum MetricClasses;
   MR_TRY(registry.Add("AUC", "area under the ROC curve", {kTwo, kHigher, MakeAuc, true}));
-  MR_TRY(registry.Add("LOGLOSS", "mean negative log likelihood", {kShares, kLower, MakeLogLoss, true}));
+  MR_TRY(registry.Add("LOGLOSS", "mean negative log likelihood", {kShares, kLower, MakeLogLoss, true, kLabels}));
   MR_TRY(registry.Add("NORMALIZED_ENTROPY", "log loss over the entropy of the mean label",
                       {kShares, kLower, MakeNormalizedEntropy, true}));
   MR_TRY(registry.Add("CALIBRATION", "sum of predictions over sum of labels",
                       {kAny, kNearerToOne, MakeCalibration, true}));
-  MR_TRY(registry.Add("ACCURACY", "share of predictions on the label's side", {kTwo, kHigher, MakeAccuracy, true}));
+  MR_TRY(registry.Add("ACCURACY", "share of predictions on the label's side",
+                      {kTwo, kHigher, MakeAccuracy, true, kLikeliest}));
   MR_TRY(registry.Add("GAUC", "AUC within groups", {kTwo, kHigher, nullptr, true}));
   MR_TRY(registry.Add("MAE", "mean absolute error", {kAny, kLower, MakeMeanAbsoluteError, true}));
   return registry.Add("RMSE", "root of the mean squared error", {kAny, kLower, MakeRootMeanSquaredError, true});

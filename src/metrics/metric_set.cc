@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <ostream>
+#include <utility>
 
 #include "core/caught.h"
 #include "core/lower_case.h"
@@ -13,7 +14,8 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kLossSums = 2;  // the loss of each batch times its rows, the rows
+constexpr size_t kClickClasses = 2;  // no click, and a click
+constexpr size_t kLossSums = 2;      // the loss of each batch times its rows, the rows
 
 /// A metric, which may be a plugin's.
 Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& info) {
@@ -59,6 +61,7 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
       entry.first = set->sums_;
       set->sums_ += static_cast<size_t>(entry.metric->size());
     }
+    entry.classes = info->classes;
     entry.looks_for = info->labels;
     // One look at a label is enough, the strictest.
     for (Entry& other : set->entries_) {
@@ -208,11 +211,19 @@ Status MetricAccumulator::ReadPredictions(const SlotBatch& batch, size_t metric)
     return InvalidConfig("metric " + set_->names_[metric] + ": \"" + set_->entries_[metric].prediction + "\" is " +
                          std::string(DTypeName(tensor.dtype())) + ", and predictions are float32");
   }
-  // The last class is the click's.
   const size_t width = static_cast<size_t>(tensor.numel()) / rows;
   MR_ASSIGN(const Tensor* const shown, host_view_.Of(tensor));
-  const float* values = shown->data<float>() + (width - 1);
-  for (size_t i = 0; i < rows; ++i) prediction_buffer_[i] = values[i * width];
+  const float* const values = shown->data<float>();
+  if (const MetricClasses classes = set_->entries_[metric].classes;
+      width > kClickClasses && classes != MetricClasses::kLast) {
+    for (size_t i = 0; i < rows; ++i) {
+      prediction_buffer_[i] =
+          ValueOfClasses(classes, {values + i * width, width}, std::exchange(label_buffer_[i], 1.0F));
+    }
+    return Status::Ok();
+  }
+  // Of two classes the last one is the click's.
+  for (size_t i = 0; i < rows; ++i) prediction_buffer_[i] = values[i * width + width - 1];
   return Status::Ok();
 }
 
@@ -318,8 +329,8 @@ Status MetricAccumulator::AddMetrics(const RunContext& context) {
   const SlotBatch& batch = *context.batch;
   for (size_t m = 0; m < predictions_.size(); ++m) {
     const MetricSet::Entry& entry = set_->entries_[m];
-    MR_TRY(ReadPredictions(batch, m));
     ReadLabels(batch, entry.label);
+    MR_TRY(ReadPredictions(batch, m));
     MR_TRY(ReadWeights(batch, m));
     LookAtLabels(context, m);
     const int64_t non_finite = CountNonFiniteRows();
@@ -349,8 +360,8 @@ Status MetricAccumulator::Keep(const RunContext& context) {
   kept.context = context;
   MR_TRY(ReadLoss(&kept.loss));
   for (size_t m = 0; m < predictions_.size(); ++m) {
-    MR_TRY(ReadPredictions(*context.batch, m));
     ReadLabels(*context.batch, set_->entries_[m].label);
+    MR_TRY(ReadPredictions(*context.batch, m));
     MR_TRY(ReadWeights(*context.batch, m));
     MR_TRY(CopyToHost(*predictions_[m], &kept.copies[2 * m]));
     if (weights_[m] != nullptr) MR_TRY(CopyToHost(*weights_[m], &kept.copies[2 * m + 1]));

@@ -21,6 +21,7 @@ using Ops = google::protobuf::RepeatedPtrField<OpDesc>;
 constexpr std::string_view kLookup = "distributed_lookup_table";
 constexpr std::string_view kPush = "distributed_push_sparse";
 constexpr std::string_view kSend = "send";
+constexpr std::string_view kServe = "listen_and_serv";
 /// Behind the name of a variable: the same with the counts that the program does not see.
 constexpr std::string_view kWithCounts = "@COUNTED";
 
@@ -73,8 +74,8 @@ constexpr std::array kKnown = {
     Known{"c_allreduce_min", Fate::kIdentity},
     Known{"c_allreduce_prod", Fate::kIdentity},
     Known{"c_broadcast", Fate::kIdentity},
-    Known{"listen_and_serv", Fate::kRefused,
-          "it is the program of a server, and here the trainer keeps what servers kept; give the program of a trainer"},
+    Known{kServe, Fate::kRefused,
+          "it is of a server, and here the trainer keeps what servers kept; give the program of a trainer"},
     Known{"heter_listen_and_serv", Fate::kRefused,
           "a program is not cut over unlike machines; author it without heter"},
     Known{"send_and_recv", Fate::kRefused, "a program is not cut over unlike machines; author it without heter"},
@@ -648,6 +649,10 @@ bool IsOfFleet(const ProgramDesc& program) {
     }
   }
   return false;
+}
+
+bool IsOfServer(const ProgramDesc& program) {
+  return program.blocks_size() > 0 && program.blocks(0).ops_size() == 1 && program.blocks(0).ops(0).type() == kServe;
 }
 
 Status TakeOverFromServers(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,

@@ -17,6 +17,9 @@ namespace millrace {
 /// in it send, receive or add up what others have.
 bool IsOfFleet(const ProgramDesc& program);
 
+/// Whether a program is that of a server (`listen_and_serv`), which has nothing to do where trainers keep the rows.
+bool IsOfServer(const ProgramDesc& program);
+
 /// Makes the programs of such a worker programs that one process trains by itself (docs/adr/0021-fleet-programs.md):
 ///
 /// - rows that servers keep are rows of a table of `model`, which the startup program makes. The lookups and gradients

@@ -51,6 +51,13 @@ const VarDesc* FindVar(const ProgramDesc& program, std::string_view name) {
   return nullptr;
 }
 
+int64_t ClassesOf(const ProgramDesc& program, std::string_view name) {
+  const VarDesc* const var = program.blocks().empty() ? nullptr : FindVar(program, name);
+  if (var == nullptr || var->type().type() != VarType::LOD_TENSOR) return 0;
+  const auto& dims = var->type().lod_tensor().tensor().dims();
+  return dims.size() == 2 && dims[1] > 2 ? dims[1] : 0;
+}
+
 bool AreCountable(const Dims& dims) {
   constexpr int64_t kMost = int64_t{1} << 47;
   int64_t product = 1;

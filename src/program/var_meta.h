@@ -13,6 +13,10 @@ VarType::Type ToVarType(DType type);
 /// The variable of block 0 of this name; null when it is not declared.
 const VarDesc* FindVar(const ProgramDesc& program, std::string_view name);
 
+/// How many classes a prediction of this name has, the columns of [batch, columns]; 0 where these are two or fewer, for
+/// then the last one is all, and where block 0 has no such tensor.
+int64_t ClassesOf(const ProgramDesc& program, std::string_view name);
+
 /// False for sizes of which no machine holds a tensor: with the others, kernels and shape rules may multiply.
 bool AreCountable(const Dims& dims);
 

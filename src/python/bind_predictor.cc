@@ -115,16 +115,11 @@ class PyPredictor {
       options.stop = std::move(stop);
       return Predictor::Load(folder, environment.ops, options);
     });
+    names_ = predictor_->columns();
   }
 
   /// Names of the columns of scores.
-  std::vector<std::string> Predictions() const {
-    std::vector<std::string> names;
-    for (const ModelTask& task : predictor_->tasks()) {
-      names.push_back(task.name().empty() ? task.prediction() : task.name());
-    }
-    return names;
-  }
+  const std::vector<std::string>& Predictions() const { return names_; }
 
   std::vector<std::string> Warnings() const { return predictor_->warnings(); }
 
@@ -271,7 +266,7 @@ class PyPredictor {
     } else {
       quick->Run(amount, run);
     }
-    const auto columns = static_cast<py::ssize_t>(predictor_->tasks().size());
+    const auto columns = static_cast<py::ssize_t>(names_.size());
     const auto count = static_cast<py::ssize_t>(scored.scores.size());
     py::array_t<float> array = columns == 1 ? py::array_t<float>(count)
                                             : py::array_t<float>(std::vector<py::ssize_t>{count / columns, columns});
@@ -407,6 +402,7 @@ class PyPredictor {
   }
 
   std::unique_ptr<const Predictor> predictor_;
+  std::vector<std::string> names_;  ///< of the columns of scores
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scorer>> free_;
   std::string last_header_;          ///< of CSV

@@ -308,8 +308,22 @@ Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const
   options.stop = stop;
   program_ = std::make_shared<const ProgramDesc>(std::move(program));
   MR_ASSIGN(executable_, Executable::Compile(program_, registry, options));
-  for (const ModelTask& task : tasks_) MR_TRY(CheckPrediction(*executable_, task.prediction()));
+  for (const ModelTask& task : tasks_) {
+    MR_TRY(CheckPrediction(*executable_, task.prediction()));
+    scores_of_.push_back(static_cast<size_t>(std::max<int64_t>(1, ClassesOf(*program_, task.prediction()))));
+  }
   return Status::Ok();
+}
+
+std::vector<std::string> Predictor::columns() const {
+  std::vector<std::string> names;
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    const std::string& name = tasks_[task].name().empty() ? tasks_[task].prediction() : tasks_[task].name();
+    for (size_t i = 0; i < scores_of_[task]; ++i) {
+      names.push_back(scores_of_[task] == 1 ? name : name + "[" + std::to_string(i) + "]");
+    }
+  }
+  return names;
 }
 
 Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& predictor, const SlotSchema& schema,
@@ -321,11 +335,13 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   options.seed = predictor.seed_;
   options.read_only = true;
   MR_ASSIGN(session->frame_, Frame::Create(*predictor.executable_, &schema, *predictor.root_, options));
-  for (const ModelTask& task : predictor.tasks_) {
-    const Variable* prediction = session->frame_->Find(task.prediction());
+  for (size_t task = 0; task < predictor.tasks_.size(); ++task) {
+    const std::string& name = predictor.tasks_[task].prediction();
+    const Variable* prediction = session->frame_->Find(name);
     if (prediction == nullptr || !prediction->Is<Tensor>())
-      return Internal("the model's program has no tensor \"" + task.prediction() + "\"");
-    session->predictions_.emplace_back(task.prediction(), &prediction->Get<Tensor>());
+      return Internal("the model's program has no tensor \"" + name + "\"");
+    session->predictions_.push_back({name, &prediction->Get<Tensor>(), predictor.scores_of_[task]});
+    session->columns_ += predictor.scores_of_[task];
   }
   session->scores_.reserve(static_cast<size_t>(max_rows) * session->columns());
   return session;
@@ -338,24 +354,34 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::
   context.file_names = files_;
   context.rows = batch.rows();
   if (const Status ran = frame_->Run(context); !ran.ok()) return Harmless(ran);
-  const auto rows = static_cast<size_t>(batch.rows());
-  scores_.resize(rows * columns());
-  for (size_t column = 0; column < columns(); ++column) {
-    const auto& [name, prediction] = predictions_[column];
-    if (!HasRowOfEach(*prediction, batch.rows())) {
-      return InvalidConfig("\"" + name + "\" is " + prediction->dims().ToString() + " for " + std::to_string(rows) +
-                           " rows, and predictions have a score or more for each of them");
-    }
-    if (prediction->dtype() != DType::kFloat32) {
-      return InvalidConfig("\"" + name + "\" is " + std::string(DTypeName(prediction->dtype())) +
-                           ", and predictions are float32");
-    }
-    const size_t width = static_cast<size_t>(prediction->numel()) / rows;
-    const float* values = prediction->data<float>();
-    // Of several classes the last one is the click's.
-    for (size_t row = 0; row < rows; ++row) scores_[row * columns() + column] = values[row * width + width - 1];
+  scores_.resize(static_cast<size_t>(batch.rows()) * columns());
+  size_t first = 0;
+  for (const Prediction& prediction : predictions_) {
+    MR_TRY(Take(prediction, batch.rows(), first));
+    first += prediction.scores;
   }
   return std::span<const float>(scores_);
+}
+
+/// Takes the scores of a prediction into the columns from `first` on.
+Status PredictSession::Take(const Prediction& prediction, int rows, size_t first) {
+  const Tensor& tensor = *prediction.tensor;
+  const auto count = static_cast<size_t>(rows);
+  const size_t width = count == 0 ? prediction.scores : static_cast<size_t>(tensor.numel()) / count;
+  if (!HasRowOfEach(tensor, rows) || width < prediction.scores) {
+    return InvalidConfig("\"" + prediction.name + "\" is " + tensor.dims().ToString() + " for " + std::to_string(rows) +
+                         " rows, and predictions have a score or more for each of them");
+  }
+  if (tensor.dtype() != DType::kFloat32) {
+    return InvalidConfig("\"" + prediction.name + "\" is " + std::string(DTypeName(tensor.dtype())) +
+                         ", and predictions are float32");
+  }
+  // Of two classes the last one is the click's.
+  const float* values = tensor.data<float>() + (width - prediction.scores);
+  for (size_t row = 0; row < count; ++row, values += width) {
+    std::copy_n(values, prediction.scores, &scores_[row * columns() + first]);
+  }
+  return Status::Ok();
 }
 
 }  // namespace millrace

@@ -61,6 +61,10 @@ class Predictor {
   const std::vector<std::string>& feeds() const { return feeds_; }
   /// What rows are scored by, one or more, in the order of the scores of a row. Of an every_prediction load none.
   const std::vector<ModelTask>& tasks() const { return tasks_; }
+  /// Scores that task `task` has for a row: one, or that of each class where it predicts more than two.
+  size_t scores_of(size_t task) const { return scores_of_[task]; }
+  /// Names of the scores of a row: of tasks, or of the variable of an only one; "NAME[0]" and so on of classes.
+  std::vector<std::string> columns() const;
   /// Whether operators run blocks of others, as loops do: only then may a batch take for ever.
   bool has_blocks() const { return executable_->block_count() > 1; }
   /// A line for each plugin that is loaded in another version than the one that the model was saved with.
@@ -83,6 +87,7 @@ class Predictor {
   std::vector<std::string> feeds_;
   std::vector<std::string> fetches_;  ///< what the model returns
   std::vector<ModelTask> tasks_;      ///< whose predictions rows are scored by; none: all fetches are wanted
+  std::vector<size_t> scores_of_;     ///< of each task
   std::vector<std::string> warnings_;
   std::string lines_plugin_;   ///< what the model says of the plugin that reads its lines
   std::string plugin_advice_;  ///< of the registry
@@ -104,13 +109,23 @@ class PredictSession {
   /// Scores the rows of a batch of the session's schema, in their order: columns() scores of the first one, then those
   /// of the next. Valid until the next call. A stop request ends a loop of the model: kCancelled.
   Result<std::span<const float>> Run(const SlotBatch& batch, std::stop_token stop = {});
-  /// Scores of a row: one for each of the predictor's tasks.
-  size_t columns() const { return predictions_.size(); }
+  /// Scores of a row: those of each of the predictor's tasks.
+  size_t columns() const { return columns_; }
 
  private:
+  /// Of a task, in the frame.
+  struct Prediction {
+    std::string name;
+    const Tensor* tensor;
+    size_t scores;
+  };
+
   PredictSession() = default;
+  Status Take(const Prediction& prediction, int rows, size_t first);
+
   std::unique_ptr<Frame> frame_;
-  std::vector<std::pair<std::string, const Tensor*>> predictions_;
+  std::vector<Prediction> predictions_;
+  size_t columns_ = 0;
   const std::vector<std::string>* files_ = nullptr;
   std::vector<float> scores_;
 };

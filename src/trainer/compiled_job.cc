@@ -426,7 +426,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   }
   parts.form = FormOf(desc);
   MR_ASSIGN(parts.model, ModelOf(config, parts.schema, environment, parts.form, stop));
-  std::vector<ConfigMistake> unknown = FindUnweightedMetrics(*parts.model, environment.metrics);
+  std::vector<ConfigMistake> unknown = FindUnfitMetrics(*parts.model, environment.metrics);
   if (!unknown.empty()) return config.Report(unknown);
   parts.loss = desc.has_program() ? LossOf(parts.model->main) : parts.model->loss;
   MR_ASSIGN(parts.metrics, MetricSet::Create(parts.model->metrics, parts.schema, environment.metrics, parts.loss));

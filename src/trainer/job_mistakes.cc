@@ -162,15 +162,22 @@ std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledMode
   return exports;
 }
 
-std::vector<ConfigMistake> FindUnweightedMetrics(const CompiledModel& model, const MetricRegistry& registry) {
+std::vector<ConfigMistake> FindUnfitMetrics(const CompiledModel& model, const MetricRegistry& registry) {
   std::vector<ConfigMistake> mistakes;
   for (const MetricSpec& spec : model.metrics) {
     const MetricInfo* const info = registry.Find(spec.kind);
-    if (spec.weights.empty() || info == nullptr || info->is_weighted) continue;
+    if (info == nullptr) continue;
+    const std::string path = "model.metric[" + std::to_string(spec.metric) + "]";
+    const int64_t classes = ClassesOf(model.main, spec.prediction);
+    if (classes > 0 && info->classes == MetricClasses::kLast) {
+      mistakes.push_back({path, spec.kind + " is of one value an example, and \"" + spec.prediction + "\" has " +
+                                    std::to_string(classes) + " classes, of which ACCURACY and LOGLOSS are"});
+    }
+    if (spec.weights.empty() || info->is_weighted) continue;
     mistakes.push_back(
-        {"model.metric[" + std::to_string(spec.metric) + "]",
-         spec.kind + " counts every example once, and the loss weighs them: say weighted: false, or have the plugin "
-                     "read MetricRows::weights and set MetricInfo::is_weighted"});
+        {path, spec.kind +
+                   " counts every example once, and the loss weighs them: say weighted: false, or have the plugin "
+                   "read MetricRows::weights and set MetricInfo::is_weighted"});
   }
   return mistakes;
 }
@@ -181,7 +188,7 @@ std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Env
   if (!desc.has_model() || desc.has_program() || !schema.ok()) return mistakes;
   const Result<CompiledModel> model = CompileModelOf(desc, *schema, environment, ModelForm::kPaddle, &mistakes);
   if (!model.ok()) return mistakes;
-  mistakes = FindUnweightedMetrics(*model, environment.metrics);
+  mistakes = FindUnfitMetrics(*model, environment.metrics);
   const Result<std::unique_ptr<const MetricSet>> metrics =
       MetricSet::Create(model->metrics, *schema, environment.metrics, model->loss);
   if (!metrics.ok()) return mistakes;

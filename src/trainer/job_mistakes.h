@@ -15,8 +15,9 @@ Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& 
                                      ModelForm form, std::vector<ConfigMistake>* mistakes,
                                      const std::stop_token& stop = {});
 
-/// Metrics that count every example once where the loss weighs them, and do not say so.
-std::vector<ConfigMistake> FindUnweightedMetrics(const CompiledModel& model, const MetricRegistry& registry);
+/// Metrics that count every example once where the loss weighs them, and do not say so, and those of one value a row
+/// where the prediction has more than two classes.
+std::vector<ConfigMistake> FindUnfitMetrics(const CompiledModel& model, const MetricRegistry& registry);
 
 /// Everything by name that a job wants of its program and the program does not have: what is fetched, dumped, checked
 /// for NaN or counted by each worker. `model` may be a program that was written elsewhere.

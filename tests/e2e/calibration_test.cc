@@ -20,12 +20,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-double NumberBehind(const std::string& text, const std::string& words, const std::string& from = "") {
-  const size_t start = from.empty() ? 0 : text.find(from);
-  const size_t at = text.find(words, start == std::string::npos ? text.size() : start);
-  return at == std::string::npos ? -1 : std::stod(text.substr(at + words.size()));
-}
-
 struct Ended {
   int code = 0;
   std::string errors;

@@ -469,6 +469,26 @@ TEST(FleetProgram, RanksComeToTheBytesOfOneProcess) {
   EXPECT_EQ(saved_by(2), one);
 }
 
+TEST(FleetProgram, AServersProgramHasNothingToServe) {
+  const FleetJob data;
+  std::ofstream(data.folder() + "/server.prototxt")
+      << "blocks { idx: 0 parent_idx: -1 ops { type: \"listen_and_serv\" attrs { name: \"endpoint\" type: STRING s: "
+         "\"127.0.0.1:6174\" } attrs { name: \"optimize_blocks\" type: BLOCKS blocks_idx: 1 } } }\n"
+         "blocks { idx: 1 parent_idx: 0 ops { type: \"sgd\" } }\n";
+  const std::string output = data.folder() + "/out";
+  for (const int ranks : {1, 2}) {
+    Process server("trainer",
+                   {"--trainer_desc=" + data.Write("async", kAdam), "--output_dir=" + output, "--set",
+                    "update_mode=HOGWILD", "--set",
+                    "program.main=\"" + data.folder() + "/server.prototxt\""},
+                   {.ranks = ranks});
+    EXPECT_EQ(server.Wait(), 0) << server.errors();
+    EXPECT_THAT(server.errors(), HasSubstr("/server.prototxt is the program of a server (listen_and_serv): there is "
+                                           "nothing to serve: each trainer has a part of every table"));
+    EXPECT_FALSE(fs::exists(output));
+  }
+}
+
 struct Refusal {
   const char* name;
   const char* mode;
@@ -560,11 +580,11 @@ INSTANTIATE_TEST_SUITE_P(
                 kAdam,
                 {{"\"table_id\" type: INT i: 0", "\"table_id\" type: INT i: 4"}},
                 "operator distributed_push_sparse: no distributed_lookup_table has its table_id"},
-        Refusal{"Server",
+        Refusal{"ServerAndTrainer",
                 "async",
                 kAdam,
                 {{"ops { outputs", Op("listen_and_serv")}},
-                "operator listen_and_serv: is not run here: it is the program of a server"},
+                "operator listen_and_serv: is not run here: it is of a server"},
         Refusal{"Box",
                 "async",
                 kAdam,

@@ -133,6 +133,12 @@ std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vect
   return scores;
 }
 
+double NumberBehind(const std::string& text, const std::string& words, const std::string& from) {
+  const size_t start = from.empty() ? 0 : text.find(from);
+  const size_t at = text.find(words, start == std::string::npos ? text.size() : start);
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + words.size()));
+}
+
 bool AnyProcessMentions(const std::string& token) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();

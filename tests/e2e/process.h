@@ -61,6 +61,9 @@ class Process {
 std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files,
                                   const std::vector<std::string>& more_flags = {});
 
+/// The number behind `words`, which are looked for behind `from`; -1 where they are not there.
+double NumberBehind(const std::string& text, const std::string& words, const std::string& from = "");
+
 /// True when the command line of a process, whosever child, holds `token`.
 bool AnyProcessMentions(const std::string& token);
 

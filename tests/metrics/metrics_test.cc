@@ -381,6 +381,19 @@ TEST(MetricsTest, TheLogLossOfASharedLabelIsTheExpectedOne) {
             ValueOf(MetricDesc::LOGLOSS, {{0.9F, 0.2F}, {1, 0}, {0, 0}}));
 }
 
+TEST(MetricsTest, OfClassesThatOfTheLabelIsReadOrWhetherItIsTheLikeliest) {
+  const std::vector<float> row = {0.2F, 0.5F, 0.3F};
+  EXPECT_EQ(ValueOfClasses(MetricClasses::kLabels, row, 2), 0.3F);
+  EXPECT_EQ(ValueOfClasses(MetricClasses::kLikeliest, row, 2), 0);
+  EXPECT_EQ(ValueOfClasses(MetricClasses::kLikeliest, row, 1), 1);
+  for (const float odd : {-1.0F, 3.0F, 0.5F, 1e30F}) {
+    EXPECT_EQ(ValueOfClasses(MetricClasses::kLabels, row, odd), 0) << odd;
+    EXPECT_EQ(ValueOfClasses(MetricClasses::kLikeliest, row, odd), 0) << odd;
+  }
+  EXPECT_TRUE(std::isnan(ValueOfClasses(MetricClasses::kLabels, row, std::nanf(""))));
+  EXPECT_TRUE(std::isnan(ValueOfClasses(MetricClasses::kLikeliest, std::vector<float>{0.5F, INFINITY, 0}, 0)));
+}
+
 TEST(MetricsTest, OneClassAloneOrNoRowsHasNoAuc) {
   EXPECT_TRUE(std::isnan(ValueOf(MetricDesc::AUC, {{0.5F}, {1}, {0}})));
   EXPECT_TRUE(std::isnan(Gauc(SampleOf({{0.5F}, {1}, {0}}))));

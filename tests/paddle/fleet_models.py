@@ -31,6 +31,7 @@ KINDS = {
     "geo": ("geo", True, 1, "adam"),
     "accessor": ("async", False, 1, "adam"),
     "unmade": ("async", False, 1, "adam"),
+    "server": ("async", False, 1, "adam"),
     # Rows that count: shown to the program, which reads them by cvm, and hidden from it.
     "counted": ("async", False, 1, "sgd"),
     "hidden": ("async", False, 1, "sgd"),
@@ -206,7 +207,7 @@ def save(kind, folder):
     # The role maker waits until its server's port answers.
     listening = socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)
     threading.Thread(target=listening.serve_forever, daemon=True).start()
-    init("worker", "127.0.0.1:%d" % listening.server_address[1], "127.0.0.1:%d" % free_port())
+    init("server" if kind == "server" else "worker", "127.0.0.1:%d" % listening.server_address[1], "127.0.0.1:%d" % free_port())
     feeds, loss, auc, prediction = build(kind)
     exe = static.Executor(paddle.CPUPlace())
     if kind != "unmade":

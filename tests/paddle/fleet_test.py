@@ -59,6 +59,7 @@ def check_refusals(saved):
     for kind, parts in (("accessor", ("accessor CtrDoubleAccessor; use CtrCommonAccessor or SparseAccessor",)),
                         ("pslib_counts", ("embedx_dim 8, and the program looks up rows of 8",)),
                         ("clicks", ("entry count_filter_entry:3",)),
+                        ("server", ("as fleet leaves it to a server", "in the process of a trainer")),
                         ("unmade", ("have no value that training could start from", "fc_0.w_0"))):
         said = saved(kind).said
         for part in ("refused: ",) + parts:

@@ -68,6 +68,35 @@ class EstimatorsTest(unittest.TestCase):
         proba = model.predict_proba(columns)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
         self.assertGreater(model.score(columns, y), 0.8)
+        if not model.report_.stopped_early:
+            self.assertAlmostEqual(model.report_.evaluation["accuracy"], model.score(columns, y), places=6)
+        self.assertEqual(model.best_score_, min(one["loss"] for one in model.report_.evaluations))
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(folder + "/model")
+            saved = millrace.Predictor(folder + "/model")
+            self.assertEqual(len(saved.predictions), 3)
+            np.testing.assert_allclose(saved.predict(columns), proba, atol=1e-6)
+        with self.assertRaisesRegex(ValueError, "its model gives 1 scores a row, and y has 3 classes"):
+            two = millrace.Classifier(epochs=1).fit(columns, y == "low").job_
+            millrace.Classifier(job=two.replace("SIGMOID_CROSS_ENTROPY", "SQUARED_ERROR")).fit(columns, y)
+        own = millrace.Classifier(job=model.job_).fit(columns, y, eval_set=(columns, y))
+        np.testing.assert_array_equal(own.predict_proba(columns), proba)
+
+    def test_weights_of_the_evaluation_count_in_it(self):
+        columns, y, number = people()
+        others, other_y, other_number = people(seed=2)
+        half = (np.arange(600) < 300).astype(float)
+        first = {name: values[:300] for name, values in others.items()}
+        for kind, labels, other in ((millrace.Classifier, y, other_y), (millrace.Regressor, number, other_number)):
+            weighted = kind(epochs=3).fit(columns, labels, eval_set=[(others, other)], eval_sample_weight=[half])
+            alone = kind(epochs=3).fit(columns, labels, eval_set=(first, other[:300]))
+            for name in weighted.report_.metrics:
+                self.assertAlmostEqual(weighted.report_.evaluation[name], alone.report_.evaluation[name], places=5)
+            self.assertEqual(weighted.best_iteration_, alone.best_iteration_)
+            self.assertIn(weighted.best_iteration_, (1, 2, 3))
+            self.assertIsNone(kind(epochs=1).fit(columns, labels).best_iteration_)
+            with self.assertRaisesRegex(ValueError, "eval_sample_weight: fit has no eval_set"):
+                kind().fit(columns, labels, eval_sample_weight=half)
 
     def test_a_set_of_evaluation_ends_the_training_early(self):
         columns, y, _ = people()
@@ -148,7 +177,7 @@ class EstimatorsTest(unittest.TestCase):
                 done = subprocess.run([program, "--model_dir=" + os.path.join(folder, "model"),
                                        "--input=" + os.path.join(folder, "new.csv")], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn('note: the input has no column "millrace_label_0"', done.stderr)
+                self.assertIn('note: the input has no column "label"', done.stderr)
                 self.assertIn("without it there are no metrics", done.stderr)
                 np.testing.assert_allclose([float(line) for line in done.stdout.split()], expected, rtol=1e-6)
 
@@ -200,8 +229,20 @@ class EstimatorsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             model.save(os.path.join(folder, "model"))
             lines = [",".join(columns)] + [",".join("" if v is None else str(v) for v in row) for row in zip(*columns.values())]
-            scores = millrace.Predictor(os.path.join(folder, "model")).predict_lines(lines, without=["millrace_label_0"])
+            scores = millrace.Predictor(os.path.join(folder, "model")).predict_lines(lines, without=["label"])
         np.testing.assert_array_equal(scores.astype(np.float64), expected[:, 1])
+
+    def test_label_and_weight_have_the_names_of_their_columns(self):
+        class Named(np.ndarray):
+            name = "bought"
+
+        columns, y, _ = people()
+        model = millrace.Classifier(epochs=1).fit(columns, y.view(Named), sample_weight=np.ones(600))
+        self.assertIn('name: "label" from: "bought"', model.job_)
+        self.assertIn('name: "weight" from: "weight"', model.job_)
+        clash = dict(columns, bought=columns["noise"], label=columns["noise"])
+        self.assertIn('from: "bought_"', millrace.Classifier(epochs=1).fit(clash, y.view(Named)).job_)
+        self.assertIn('from: "label_"', millrace.Classifier(epochs=1).fit(clash, y).job_)
 
     def test_ctrl_c_leaves_the_model(self):
         columns, y, _ = people()
@@ -229,7 +270,7 @@ class EstimatorsTest(unittest.TestCase):
             }"""
         model = millrace.Classifier(job=job, label="bought").fit(columns, y)
         self.assertGreater(model.score(columns, y), 0.85)
-        with self.assertRaisesRegex(ValueError, "a job of your own has one loss"):
+        with self.assertRaisesRegex(millrace.DataError, "row 2 is 2, and the loss takes 0, 1 and shares"):
             millrace.Classifier(job=job, label="bought").fit(columns, np.arange(600) % 3)
 
     def test_parameters(self):
