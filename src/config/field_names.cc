@@ -37,6 +37,19 @@ constexpr OtherWord kOtherWords[] = {
     {"workers", "thread_num says it"},
 };
 
+/// What the columns of a feature may be called in its steps, which have none of their own.
+constexpr std::string_view kColumnWords[] = {"in",    "of",     "from", "column", "columns",
+                                             "input", "inputs", "slot", "slots"};
+
+bool IsStepOfFeature(const Descriptor& type) {
+  const Descriptor& feature = *FeatureDesc::descriptor();
+  for (int i = 0; i < feature.field_count(); ++i) {
+    const FieldDescriptor& field = *feature.field(i);
+    if (field.message_type() == &type) return true;
+  }
+  return false;
+}
+
 /// Whether a field lies at hand: of those that exclude each other only one may be set.
 bool MayStandIn(const Message* message, const FieldDescriptor& field) {
   if (message == nullptr || field.containing_oneof() == nullptr) return true;
@@ -120,6 +133,11 @@ UnknownField ExplainUnknownField(const Message& of, std::string_view name, const
   std::string message = type.name() + " has no field \"" + std::string(name) + "\"";
   if (const std::string place = FindInChoice(of, std::string(name)); !place.empty()) {
     return {message + "; " + place, nullptr};
+  }
+  if (IsStepOfFeature(type) &&
+      std::find(std::begin(kColumnWords), std::end(kColumnWords), name) != std::end(kColumnWords)) {
+    return {message + "; a feature names its columns beside its steps: from: [\"a\", \"b\"], or other features by of",
+            nullptr};
   }
   std::vector<std::string_view> fields;
   for (int i = 0; i < type.field_count(); ++i) fields.push_back(type.field(i)->name());

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/swar_digits.h"
+#include "core/truth_value.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_feed.h"
 #include "features/feature_spec.h"
@@ -20,13 +21,6 @@ bool IsDigits(std::string_view text) {
 }
 
 }  // namespace
-
-bool IsTruthValue(std::string_view text) {
-  for (const char* const word : {"True", "False", "true", "false", "TRUE", "FALSE"}) {
-    if (text == word) return true;
-  }
-  return false;
-}
 
 NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc)
     : columns_(&columns), seen_(columns.size(), kOther) {
@@ -46,7 +40,7 @@ NumberForms::Form NumberForms::FormOf(std::string_view text) {
   if (IsDigits(text)) [[likely]]
     return kWhole;
   if (MeansNothing(text)) return kNone;
-  if (IsTruthValue(text)) return kTruth;
+  if (ReadTruthValue(text).has_value()) return kTruth;
   if (text.starts_with('-')) text.remove_prefix(1);
   // Large floats are written as 1.2e+16.
   const size_t e = std::min(text.find_first_of("eE"), text.size());

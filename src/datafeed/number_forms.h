@@ -14,9 +14,6 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Whether it is a truth value as programs write it: "True", "false".
-bool IsTruthValue(std::string_view text);
-
 /// Which ways of writing whole numbers and truth values the columns of words have, line by line. One thread. A column
 /// that has other numbers or texts is one of words, and is no longer looked at.
 class NumberForms {

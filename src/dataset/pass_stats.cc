@@ -3,6 +3,7 @@
 
 #include "core/edit_distance.h"
 #include "core/harmless_text.h"
+#include "core/truth_value.h"
 #include "data_feed.pb.h"
 #include "datafeed/input_opener.h"
 #include "datafeed/number_forms.h"
@@ -76,8 +77,9 @@ void AddTruthWarning(const std::string& column, const NumberForm* truth, const N
     return;
   }
   if (trained == nullptr) return;
-  const bool is_other = truth != nullptr && !(IsTruthValue(trained->text) && HaveOneStyle(truth->text, trained->text));
-  const NumberForm* const unlike = is_other ? truth : IsTruthValue(trained->text) ? number : nullptr;
+  const bool is_other =
+      truth != nullptr && !(ReadTruthValue(trained->text).has_value() && HaveOneStyle(truth->text, trained->text));
+  const NumberForm* const unlike = is_other ? truth : ReadTruthValue(trained->text).has_value() ? number : nullptr;
   if (unlike == nullptr) return;
   (*warnings)[column + kUnlikeTraining] =
       of + ": its words are " + Shown(*unlike) + ", and " + Shown(*trained) +
@@ -104,7 +106,7 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
     const bool is_training = reads == Reads::kTraining;
     const NumberForm* const number = whole != nullptr ? whole : floats;
     const NumberForm* const truth = find(names.truths, column);
-    const bool was_truth = trained != nullptr && IsTruthValue(trained->text);
+    const bool was_truth = trained != nullptr && ReadTruthValue(trained->text).has_value();
     if (truth != nullptr || was_truth) {
       AddTruthWarning(column, truth, number, trained, reads, warnings);
       continue;

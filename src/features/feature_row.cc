@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/integer_text.h"
+#include "core/truth_value.h"
 #include "core/utf8.h"
 #include "features/number_text.h"
 #include "features/text_hash.h"
@@ -208,7 +210,9 @@ bool FeatureRow::ReadNumberOf(const Feature& feature, size_t i, std::string_view
     if (!ReadTimePart(text, *feature.time_part, &part)) return FailTime(feature, text);
     number = static_cast<double>(part);
   } else if (!ReadNumber(text, &number)) {
-    return Fail(FeatureError::Kind::kBadValue, text, "a number");
+    const std::optional<bool> truth = ReadTruthValue(text);
+    if (!truth.has_value()) return Fail(FeatureError::Kind::kBadValue, text, "a number");
+    number = *truth ? 1 : 0;
   }
   number = number < feature.least ? feature.least : number > feature.most ? feature.most : number;
   if (feature.takes_log1p) {
@@ -268,6 +272,10 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
     case IntegerText::kOverflow:
       return Fail(FeatureError::Kind::kOverflow, text, "an id of at most 18446744073709551615");
     case IntegerText::kNoNumber: break;
+  }
+  if (const std::optional<bool> truth = ReadTruthValue(text); truth.has_value()) {
+    PutId(feature, *truth ? 1 : 0, values);
+    return true;
   }
   return Fail(FeatureError::Kind::kBadValue, text, "an unsigned integer");
 }
