@@ -22,8 +22,7 @@ class LocalCluster::MeetingPoint {
  public:
   /// What a rank brings: one of the three, by what it calls.
   struct Offer {
-    std::string_view call;
-    int root = 0;
+    CollectiveCall call;
     std::span<const std::string> strings = {};
     std::span<const int64_t> values = {};
     const std::string* bytes = nullptr;
@@ -74,19 +73,10 @@ class LocalCluster::MeetingPoint {
 
  private:
   Status Compare() const {
-    const Offer& first = offers_[0];
     for (size_t r = 1; r < offers_.size(); ++r) {
-      const Offer& other = offers_[r];
-      if (other.call != first.call || other.root != first.root || other.values.size() != first.values.size()) {
-        return Internal("ranks call different collectives: rank 0 " + Describe(first) + ", rank " + std::to_string(r) +
-                        " " + Describe(other));
-      }
+      MR_TRY(CheckSameCall(0, offers_[0].call, static_cast<int>(r), offers_[r].call));
     }
     return Status::Ok();
-  }
-  static std::string Describe(const Offer& offer) {
-    return std::string(offer.call) + " (root " + std::to_string(offer.root) + ", " +
-           std::to_string(offer.values.size()) + " values)";
   }
 
   std::mutex mutex_;
@@ -133,7 +123,7 @@ class LocalCluster::Rank : public Communicator {
     const size_t size = ranks_.size();
     MR_TRY(CheckStrings(out.size(), this->size()));
     in->resize(size);
-    MR_TRY(Meet({.call = "AllToAll", .strings = out}, [&](const Offers& offers) {
+    MR_TRY(Meet({.call = {"AllToAll"}, .strings = out}, [&](const Offers& offers) {
       for (size_t r = 0; r < size; ++r) (*in)[r] = offers[r].strings[static_cast<size_t>(rank_)];
     }));
     for (size_t r = 0; r < size; ++r) {
@@ -145,7 +135,7 @@ class LocalCluster::Rank : public Communicator {
   Status SumOverRanks(std::span<int64_t> values) override {
     // Into memory of its own: the others read the values until all have their sums. Unsigned, so that a sum may wrap.
     std::vector<uint64_t> sums(values.size());
-    MR_TRY(Meet({.call = "SumOverRanks", .values = values}, [&](const Offers& offers) {
+    MR_TRY(Meet({.call = {"SumOverRanks", 0, values.size()}, .values = values}, [&](const Offers& offers) {
       for (const auto& offer : offers) {
         for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<uint64_t>(offer.values[i]);
       }
@@ -157,7 +147,7 @@ class LocalCluster::Rank : public Communicator {
 
   Status Broadcast(int root, std::string* bytes) override {
     MR_TRY(CheckRank("broadcasting from", root, size()));
-    MR_TRY(Meet({.call = "Broadcast", .root = root, .bytes = bytes}, [&](const Offers& offers) {
+    MR_TRY(Meet({.call = {"Broadcast", root}, .bytes = bytes}, [&](const Offers& offers) {
       if (rank_ != root) *bytes = *offers[static_cast<size_t>(root)].bytes;
     }));
     if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size() - 1);
@@ -165,7 +155,7 @@ class LocalCluster::Rank : public Communicator {
   }
 
   Status Barrier() override {
-    return Meet({.call = "Barrier"}, [](const Offers&) {});
+    return Meet({.call = {"Barrier"}}, [](const Offers&) {});
   }
 
   Status Shrink() override {

@@ -21,21 +21,15 @@
 namespace millrace {
 namespace {
 
+constexpr std::string_view kBroadcast = "Broadcast";
+
 /// What a rank brings to a collective.
 struct Offer {
-  std::string_view call;
-  int root = 0;
+  CollectiveCall call;
   std::span<const std::string> out = {};
   std::vector<std::string>* in = nullptr;
   std::span<int64_t> values = {};
   std::string* bytes = nullptr;
-
-  bool FitsTo(const Offer& other) const {
-    return call == other.call && root == other.root && values.size() == other.values.size();
-  }
-  std::string Describe() const {
-    return std::string(call) + " (root " + std::to_string(root) + ", " + std::to_string(values.size()) + " values)";
-  }
 };
 
 struct Message {
@@ -84,7 +78,8 @@ class SimulatedCluster::Simulation {
   };
   /// A collective that not all ranks have left.
   struct Meeting {
-    Offer first;
+    CollectiveCall first;
+    int first_rank = 0;
     std::vector<const Offer*> offers;
     std::optional<std::string> broadcast;
     int came = 0;
@@ -158,24 +153,24 @@ class SimulatedCluster::Rank : public Communicator {
   Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
     MR_TRY(CheckStrings(out.size(), size_));
     in->resize(out.size());
-    MR_TRY(simulation_->Join(number_, {.call = "AllToAll", .out = out, .in = in}));
+    MR_TRY(simulation_->Join(number_, {.call = {"AllToAll"}, .out = out, .in = in}));
     for (size_t r = 0; r < out.size(); ++r) {
       if (r != static_cast<size_t>(rank_)) bytes_sent_ += static_cast<int64_t>(out[r].size());
     }
     return Status::Ok();
   }
   Status SumOverRanks(std::span<int64_t> values) override {
-    MR_TRY(simulation_->Join(number_, {.call = "SumOverRanks", .values = values}));
+    MR_TRY(simulation_->Join(number_, {.call = {"SumOverRanks", 0, values.size()}, .values = values}));
     if (size_ > 1) bytes_sent_ += static_cast<int64_t>(values.size_bytes());
     return Status::Ok();
   }
   Status Broadcast(int root, std::string* bytes) override {
     MR_TRY(CheckRank("broadcasting from", root, size_));
-    MR_TRY(simulation_->Join(number_, {.call = "Broadcast", .root = root, .bytes = bytes}));
+    MR_TRY(simulation_->Join(number_, {.call = {kBroadcast, root}, .bytes = bytes}));
     if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size_ - 1);
     return Status::Ok();
   }
-  Status Barrier() override { return simulation_->Join(number_, {.call = "Barrier"}); }
+  Status Barrier() override { return simulation_->Join(number_, {.call = {"Barrier"}}); }
   Status Shrink() override {
     MR_TRY(simulation_->Shrink(number_));
     CountLeft();
@@ -275,21 +270,21 @@ Status SimulatedCluster::Simulation::Join(int rank, const Offer& offer) {
   const size_t number = ++state.meeting;
   Meeting& meeting = meetings_[number];
   if (meeting.came == 0) {
-    meeting.first = offer;
+    meeting.first = offer.call;
+    meeting.first_rank = rank;
     meeting.offers.resize(ranks_.size());
-  } else if (!offer.FitsTo(meeting.first)) {
-    FailAll(Internal("ranks call different collectives: rank " + std::to_string(rank) + " " + offer.Describe() +
-                     ", others " + meeting.first.Describe()));
+  } else if (const Status same = CheckSameCall(meeting.first_rank, meeting.first, rank, offer.call); !same.ok()) {
+    FailAll(same);
     return state.failure;
   }
   ++meeting.came;
-  if (offer.bytes != nullptr && left_[static_cast<size_t>(offer.root)] == rank) {
+  if (offer.bytes != nullptr && left_[static_cast<size_t>(offer.call.root)] == rank) {
     meeting.broadcast = *offer.bytes;
     ++meeting.left;
   } else {
     meeting.offers[static_cast<size_t>(rank)] = &offer;
     state.doing = Doing::kMeets;
-    state.call = offer.call;
+    state.call = offer.call.name;
   }
   Switch(rank);
   if (state.is_lost) return state.failure;
@@ -375,7 +370,7 @@ std::vector<SimulatedEvent> SimulatedCluster::Simulation::Choices() {
     for (int r = 0; r < size(); ++r) {
       if (meeting.offers[static_cast<size_t>(r)] != nullptr && At(r).doing == Doing::kMeets) there.push_back(r);
     }
-    if (meeting.first.bytes == nullptr) {
+    if (meeting.first.name != kBroadcast) {
       const bool is_whole = there.size() == left_.size() && !IsAnyoneApart();
       if (is_whole) choices.push_back({.kind = Kind::kMeet, .from = kNobody, .to = kNobody});
     } else if (meeting.broadcast) {
@@ -439,7 +434,7 @@ void SimulatedCluster::Simulation::Meet(const SimulatedEvent& event) {
     *meeting.offers[static_cast<size_t>(event.to)]->bytes = *meeting.broadcast;
     leave(event.to);
   } else {
-    std::vector<uint64_t> sums(meeting.first.values.size());
+    std::vector<uint64_t> sums(meeting.first.values);
     const auto offer_of = [&](size_t r) { return meeting.offers[static_cast<size_t>(left_[r])]; };
     for (size_t r = 0; r < left_.size(); ++r) {
       for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<uint64_t>(offer_of(r)->values[i]);
