@@ -1,6 +1,7 @@
 """The X of an estimator, whatever holds it, as columns."""
 
 import importlib
+import math
 import numbers
 import os
 
@@ -10,6 +11,16 @@ from . import _frames
 
 # By these other programs mean in files that there is no value; in a column of text each of them may be a word.
 _MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "\\N", "?")
+
+
+def readable(X):
+    """X, or the table of what comes lazily or in parts: columns are looked at before they are trained."""
+    if hasattr(X, "collect") and type(X).__module__.startswith("polars"):
+        return X.collect()
+    if type(X).__module__.startswith("pyarrow") and not hasattr(X, "append_column") or type(X).__name__ == "RecordBatch":
+        pyarrow = importlib.import_module("pyarrow")
+        return X.read_all() if hasattr(X, "read_all") else pyarrow.Table.from_batches([X]) if hasattr(X, "schema") else X
+    return X
 
 
 def table_of(X, what):
@@ -76,7 +87,7 @@ def kind_of(values):
     """"number", "time" or "word"."""
     type_name = str(getattr(values, "type", None) or getattr(values, "dtype", None) or np.asarray(values).dtype).lower()
     if type_name == "object":
-        present = [one for one in np.asarray(values, dtype=object).tolist() if not _is_missing(one)]
+        present = [one for one in np.asarray(values, dtype=object).tolist() if not is_missing(one)]
         if present and all(isinstance(one, numbers.Number) for one in present):
             return "number"
         return "time" if present and all(hasattr(one, "isoformat") for one in present) else "word"
@@ -85,18 +96,20 @@ def kind_of(values):
     return "time" if type_name.startswith(("datetime", "timestamp", "date")) else "word"
 
 
-def _is_missing(value):
+def is_missing(value):
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
 
 
 def middle(values):
-    """What stands for numbers that are missing: the median."""
+    """What stands for numbers that are missing: the median; None where all are, and infinite where one is."""
     array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if array.dtype.kind == "O":
-        array = np.array([np.nan if _is_missing(one) else float(one) for one in array.tolist()])
+        array = np.array([np.nan if is_missing(one) else float(one) for one in array.tolist()])
     array = array.astype(np.float64)
+    if np.isinf(array).any():
+        return math.inf
     array = array[np.isfinite(array)]
-    return float(np.median(array)) if len(array) else 0.0
+    return float(np.median(array)) if len(array) else None
 
 
 def rows_of(columns):
@@ -131,7 +144,7 @@ def words_of(values):
             values = getattr(values, name)()
             break
     try:
-        words = {one for one in values if not _is_missing(one)}
+        words = {one for one in values if not is_missing(one)}
     except TypeError:
         return None
     return words if all(isinstance(one, str) for one in words) else None

@@ -106,6 +106,7 @@ class _Estimator:
     def _train(self, X, y, target, sample_weight, eval_set, eval_weight, classes=0):
         """Trains on rows whose labels are `target`, made of y, of Classifier the number of one of so many classes; eval_set is
         (X, target) or None."""
+        X = _columns.readable(X)
         columns = _columns.table_of(X, "fit: X")
         rows = len(target)
         if rows != _columns.rows_of(columns):
@@ -129,7 +130,12 @@ class _Estimator:
                     ", ".join(map(repr, sorted(taken & set(names))))))
         if eval_weight is not None and eval_set is None:
             raise ValueError("eval_sample_weight: fit has no eval_set")
-        other_weights = None if eval_weight is None else _weights(_only(eval_weight), len(eval_set[1]))
+        if eval_set is not None:
+            eval_set = _columns.readable(eval_set[0]), eval_set[1]
+            count = _columns.rows_of(_columns.table_of(eval_set[0], "fit: eval_set"))
+            if count != len(eval_set[1]) or count == 0:
+                raise ValueError("eval_set: X has %d rows and y %d%s" % (count, len(eval_set[1]), "" if count else ": nothing to evaluate"))
+        other_weights = None if eval_weight is None else _weights(_only(eval_weight), len(eval_set[1]), "eval_sample_weight")
         if self.early_stopping and eval_set is None:
             train, held = self._hold_out(rows, target if classes else None)
             eval_set = _columns.rows_at(X, held), target[held]
@@ -141,6 +147,8 @@ class _Estimator:
             weights = np.ones(rows)
         # An AUC needs both classes of a label.
         has_auc = eval_set is not None and len(np.unique(eval_set[1])) > 1 and classes == 2
+        if isinstance(self.job, (str, os.PathLike)) and "{" not in os.fspath(self.job) and os.path.exists(self.job):
+            raise ValueError("job: the text of a TrainerDesc, not the path of one: open(%r).read() is its text" % os.fspath(self.job))
         text = self.job if self.job is not None else self._job_text(columns, label, None if weights is None else weight, rows, classes,
                                                                           eval_set is not None, has_auc)
         data = _columns.with_columns(X, columns, {label: target, **({} if weights is None else {weight: weights})})
@@ -151,14 +159,25 @@ class _Estimator:
         with tempfile.TemporaryDirectory() as folder:
             job = Job.from_text(text, output_dir=folder, origin=type(self).__name__)
             model = os.path.join(folder, "model")
+            if self.job is not None and weights is not None and weight not in job._job.columns():
+                raise ValueError("%s: the job reads no column %r: give it feature { name: %s } and its loss sample_weight: %s" % (
+                    "sample_weight" if sample_weight is not None else "eval_sample_weight", weight, quoted(weight), quoted(weight)))
             try:
                 self.report_ = job.fit(data, eval_data=evaluated, verbose=self.verbose)
             except KeyboardInterrupt:
                 self._keep_what_is_trained(job, model, text)
                 raise
+            self._check_scores(Predictor(model).predictions, classes)
             self._keep(model, text)
         self._note_best("auc" if has_auc else "loss")
         return self
+
+    def _check_scores(self, predictions, classes):
+        """Whether the model of a job of one's own says what predict returns."""
+        if len(predictions) != (1 if classes <= 2 else classes):
+            raise ValueError("job: its model gives %d scores a row (%s), and y has %s" % (
+                len(predictions), ", ".join(predictions[:5]), "%d classes: its only loss is of one probability for two, and of a "
+                "SOFTMAX_CROSS_ENTROPY or CROSS_ENTROPY for more" % classes if classes else "numbers: its only loss is a SQUARED_ERROR"))
 
     def _note_best(self, metric):
         """Which evaluation was best, of a job that goes by this metric."""
@@ -204,6 +223,7 @@ class _Estimator:
     def _scores(self, X):
         """[rows, 1], or of more than two classes [rows, classes]."""
         self._check_fitted()
+        X = _columns.readable(X)
         columns = _columns.table_of(X, "predict: X")
         names = getattr(self, "feature_names_in_", None)
         if len(columns) != self.n_features_in_:
@@ -236,10 +256,16 @@ class _Estimator:
         features, ids, scaled, words = [], [], [], []
         for at, (column, values) in enumerate(columns.items()):
             name = "f%d" % at
-            source = "from: %s" % quoted(column)
+            source = "from: %s" % _quoted_column(column)
             kind = _columns.kind_of(values)
             if kind == "number":
-                features.append('feature { name: "%s.number" %s default: "%r" standardize {} }' % (name, source, _columns.middle(values)))
+                middle = _columns.middle(values)
+                if middle is None:
+                    warnings.warn("X has a column %r without a number: it is left out" % (column,), UserWarning, stacklevel=4)
+                    continue
+                if np.isinf(middle):
+                    raise ValueError("Input X contains infinity or a value too large for dtype('float64'): column %r" % (column,))
+                features.append('feature { name: "%s.number" %s default: "%r" standardize {} }' % (name, source, middle))
                 scaled.append(name + ".number")
                 if buckets > 1:
                     features.append('feature { name: "%s" %s bucketize { quantiles: %d } hash {} }' % (
@@ -257,9 +283,9 @@ class _Estimator:
                 if words[-1] is not None and len(words[-1]) == rows >= _ROWS_OF_ID:
                     warnings.warn("X has a column %r of text whose values are all different: an id says nothing about other rows, "
                                   "and costs memory for each; leave it out" % (column,), UserWarning, stacklevel=4)
-        features.append('feature { name: "label" from: %s %s}' % (quoted(label), "id {} is_dense: true " if classes > 2 else ""))
+        features.append('feature { name: "label" from: %s %s}' % (_quoted_column(label), "id {} is_dense: true " if classes > 2 else ""))
         if weight is not None:
-            features.append('feature { name: "weight" from: %s }' % quoted(weight))
+            features.append('feature { name: "weight" from: %s }' % _quoted_column(weight))
         parts, inputs, wide = [], [], []
         adagrad = "optimizer { adagrad { lr: %r } }" % _checks.number("lr", self.lr)
         if ids:
@@ -273,6 +299,8 @@ class _Estimator:
                 parts.append('layer { name: "wide_score" reduce_sum { in: "wide_terms" } }')
                 wide.append("wide_score")
         inputs += scaled
+        if not inputs:
+            raise ValueError("fit: X has no column with a value, so that nothing is to be learnt from it")
         listed = ", ".join(map(quoted, inputs))
         hidden = listed
         if layers:
@@ -341,12 +369,7 @@ class Classifier(_Estimator):
                 raise ValueError("eval_set has classes that y has not: %r" % (unknown.tolist()[:5],))
             evaluated = other_X, np.searchsorted(classes, other_y).astype(np.uint32)
         self.classes_ = classes
-        self._train(X, given, place.astype(np.uint32), sample_weight, evaluated, eval_sample_weight, len(classes))
-        found = len(self._predictor.predictions)
-        if found != (1 if len(classes) == 2 else len(classes)):
-            raise ValueError("job: its model gives %d scores a row, and y has %d classes: its loss is of one probability for two, and of "
-                             "a SOFTMAX_CROSS_ENTROPY or CROSS_ENTROPY for more" % (found, len(classes)))
-        return self
+        return self._train(X, given, place.astype(np.uint32), sample_weight, evaluated, eval_sample_weight, len(classes))
 
     def predict_proba(self, X):
         """Probabilities, [rows, classes], in the order of classes_."""
@@ -392,6 +415,7 @@ class Regressor(_Estimator):
         """Trains; returns the estimator. The arguments, and what it is told by, are those of Classifier.fit."""
         given, y = y, _numbers(y)
         self.mean_, self.deviation_ = float(y.mean()), float(y.std()) or 1.0
+        _check_scale(self.mean_, self.deviation_)
         evaluated = None
         if eval_set is not None:
             other_X, other_y = _pair(eval_set)
@@ -465,6 +489,11 @@ def _pair(eval_set):
     return eval_set
 
 
+def _quoted_column(name):
+    """A column in a text proto, where two dots without a backslash stand for a range."""
+    return quoted(name.replace("..", "\\.."))
+
+
 def _free_name(values, otherwise, taken):
     """What a column of these values is called beside others: by the name that they have, if they have one."""
     name = getattr(values, "name", None)
@@ -504,12 +533,25 @@ def _as_many(y, predicted):
     return y
 
 
+def _check_scale(mean, deviation):
+    """Models compute in floats of 32 bits: their largest is 3e38, and they tell seven digits apart."""
+    if not 1e-15 < deviation < 1e15:
+        raise ValueError("y: its deviation is %g, whose square is beyond floats of 32 bits: give y in another unit" % deviation)
+    if abs(mean) > 1e5 * deviation:
+        warnings.warn("y has a mean of %g and a deviation of %g: floats of 32 bits, in which a model computes, tell seven digits apart. Learn "
+                      "y less its mean, and add it to what predict gives" % (mean, deviation), UserWarning, stacklevel=3)
+
+
 def _labels(y):
     array = _column_of(y, "Classifier")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("Input y contains NaN or infinity")
-    if array.dtype.kind == "O" and any(one is None or one != one for one in array.tolist()):
-        raise ValueError("Input y contains NaN or None")
+    if array.dtype.kind == "O":
+        kinds = {type(one).__name__ for one in array.tolist()}
+        if any(_columns.is_missing(one) for one in array.tolist()):
+            raise ValueError("Input y contains NaN or None")
+        if "str" in kinds and len(kinds) > 1:
+            raise ValueError("y: texts and other values (%s) are no classes together" % ", ".join(sorted(kinds - {"str"})))
     return array
 
 
@@ -524,14 +566,14 @@ def _numbers(y):
     return array
 
 
-def _weights(given, rows):
+def _weights(given, rows, what="sample_weight"):
     weights = np.asarray(given, dtype=np.float64)
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar, not of shape %s" % (weights.shape,))
     if len(weights) != rows:
-        raise ValueError("sample_weight.shape == %s, expected %s!" % (weights.shape, (rows,)))
+        raise ValueError("%s.shape == %s, expected %s!" % (what, weights.shape, (rows,)))
     if not (weights >= 0).all():
-        raise ValueError("sample_weight: a weight is negative, or no number")
+        raise ValueError("%s: a weight is negative, or no number" % what)
     if not weights.any():
-        raise ValueError("sample_weight: all weights are zero, so that nothing is to be learnt")
+        raise ValueError("%s: all weights are zero, so that nothing is to be learnt, or measured" % what)
     return weights

@@ -22,6 +22,7 @@
 #include "inspect/batch_json.h"
 #include "inspect/multi_slot_text.h"
 #include "inspect/slot_stats.h"
+#include "program/model_defaults.h"
 #include "serving/inference_model.h"
 #include "trainer_desc.pb.h"
 
@@ -214,8 +215,14 @@ Status Head(JobInput& input, std::stop_token stop) {
 
 Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
   const auto& losses = input.desc().model().loss();
+  // Of more than two classes none is the click.
   const bool has_label = !losses.empty() && !losses[0].label().empty();
-  const std::string label = !FLAGS_label.empty() ? FLAGS_label : has_label ? losses[0].label() : "label";
+  constexpr int kClickClasses = 2;
+  const bool is_of_classes = has_label && ClassesOf(input.desc().model(), losses[0]) > kClickClasses;
+  const std::string label = !FLAGS_label.empty() ? FLAGS_label
+                            : is_of_classes      ? ""
+                            : has_label          ? losses[0].label()
+                                                 : "label";
   if (!FLAGS_label.empty() && input.schema().Find(label) < 0) return InvalidConfig("--label: no used slot " + label);
   DatasetStats stats(input.schema(), label, static_cast<size_t>(FLAGS_exact_ids));
   MR_TRY(input.ForEachBatch(batches == 0 ? INT64_MAX : batches, stop, [&stats](const SlotBatch& batch) {

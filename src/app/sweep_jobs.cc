@@ -17,6 +17,7 @@
 #include "runs/run_folder.h"
 #include "sweep.pb.h"
 #include "trainer/compiled_job.h"
+#include "trainer/job_mistakes.h"
 
 namespace millrace {
 namespace {
@@ -52,10 +53,13 @@ Result<TrainerDesc> JobOfTrial(const SweepRequest& request, const SweepTrial& tr
   if (job.config.desc->infer()) return InvalidConfig("a sweep trains, and the job says infer: true");
   TrainerDesc desc = *job.config.desc;
   bool has_loss = true;
-  // What features learn is known once the files were read: the rest of such a job is compiled when it runs.
+  // What features learn is known once the files were read: such a job is compiled when it runs, and its model looked
+  // at.
   if (!NeedsStatistics(desc.data_desc())) {
     MR_ASSIGN(const auto compiled, CompiledJob::Create(std::move(job.config), job.environment, "", {}, stop));
     has_loss = !compiled->loss().empty();
+  } else if (const auto mistakes = FindDeeperMistakes(desc, job.environment); !mistakes.empty()) {
+    return job.config.Report(mistakes);
   }
   if (!metrics->has_value()) *metrics = MetricsOfJob(desc, job.environment.metrics, has_loss);
   return desc;

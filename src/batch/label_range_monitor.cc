@@ -3,26 +3,17 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+
+#include "core/shortest_number.h"
 
 namespace millrace {
 namespace {
-
-/// The fewest digits that tell the label from its neighbours: 1.0000001 is not shown as 1.
-std::string Shortest(double value) {
-  char digits[40];
-  const auto single = static_cast<float>(value);
-  const bool is_float = static_cast<double>(single) == value || std::isnan(value);
-  char* const last = digits + sizeof(digits);
-  return {digits, is_float ? std::to_chars(digits, last, single).ptr : std::to_chars(digits, last, value).ptr};
-}
 
 /// `label "y" of part-3:17 is 2`; where no line is known, with the batch.
 std::string InWords(const LabelsOutOfRange& found, std::string_view name) {
   std::string text = "label \"" + std::string(name) + "\" of " + found.place;
   if (found.place.starts_with("row ")) text += ", batch " + std::to_string(found.step + 1) + ",";
-  return text + " is " + Shortest(found.value);
+  return text + " is " + ShortestNumber(found.value);
 }
 
 /// The slot whose values, as floats or where examples count, are in the variable.

@@ -32,6 +32,7 @@ struct DefinedName {
   std::string path;                       ///< of a slot's block; empty for a layer
   std::vector<std::string> columns = {};  ///< that a feature is made of
   int64_t ids = 0;                        ///< that the words of a slot's vocabulary make; 0: it lists none
+  bool is_hashed = false;                 ///< its ids are 64-bit ones of texts
   bool has_ids_of_data = false;  ///< which id a text has is not said: by a hash, or by how often it stands in files
 };
 

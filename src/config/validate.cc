@@ -49,7 +49,11 @@ void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std
     if (LowerCase(metric) != name) continue;
     field = MetricDesc::Kind_Parse(metric, &own) ? "kind: " + metric : "class_name: \"" + metric + "\"";
   }
-  check.Error(path, "the model does not compute \"" + name + "\"; add metric { " + field + " } to it");
+  std::string others = "name one that it has, ";
+  for (const MetricOfLoss& metric : MetricsOf(desc.model())) others += "\"" + metric.name + "\", ";
+  others += "\"loss\", or ";
+  check.Error(path, "the model does not compute \"" + name + "\"; " + (desc.model().metric_size() > 0 ? others : "") +
+                        "add metric { " + field + " } to it");
 }
 
 /// What examples cannot be left out of one by one.

@@ -63,6 +63,7 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
     one.is_dense = feature.is_dense;
     const VocabularyStep& vocabulary = feature.desc->vocabulary();
     const bool is_learnt = feature.desc->has_vocabulary() && vocabulary.words().empty() && vocabulary.file().empty();
+    one.is_hashed = feature.desc->has_hash() && !feature.desc->hash().has_buckets();
     one.has_ids_of_data = is_learnt || feature.desc->has_hash();
     if (!vocabulary.words().empty()) one.ids = vocabulary.oov_buckets() + vocabulary.words_size();
     one.path = "data_desc." + feature.path;

@@ -173,8 +173,12 @@ bool FrameColumn::TakeType(std::string_view format) {
   } else if (format.starts_with("+w:")) {
     list_size_ = NumberAfter(format, ':');
     if (list_size_ >= 0) kind_ = Kind::kList;
-  } else if (format == "+s") {
-    type_name_ = "a struct";
+  } else if (format == "+s" || format == "+m") {
+    type_name_ = format == "+s" ? "a struct" : "a map";
+  } else if (format.starts_with("tD") || format.starts_with("tt")) {
+    type_name_ = format.starts_with("tD") ? "a duration" : "a time of day";
+  } else if (format.starts_with("d:")) {
+    type_name_ = "a decimal of more than 128 bits";
   }
   return kind_ != Kind::kNone;
 }

@@ -15,6 +15,20 @@
 namespace millrace {
 namespace {
 
+/// As ExpandSlotRange of names of columns, which others chose: "a\\..b" is the one column "a..b".
+Result<std::vector<std::string>> ExpandColumnRange(const std::string& name) {
+  constexpr std::string_view kDots = "\\..";
+  size_t at = name.find(kDots);
+  if (at == std::string::npos) {
+    Result<std::vector<std::string>> names = ExpandSlotRange(name);
+    if (names.ok()) return names;
+    return InvalidConfig(names.status().message() + R"(; of one column with two dots in its name write "a\\..b")");
+  }
+  std::string literal = name;
+  for (; at != std::string::npos; at = literal.find(kDots, at + kDots.size() - 1)) literal.erase(at, 1);
+  return std::vector<std::string>{std::move(literal)};
+}
+
 std::string Indexed(const std::string& field, int i) { return field + "[" + std::to_string(i) + "]"; }
 
 /// Reads the features of one job.
@@ -66,7 +80,7 @@ class SpecReader {
     for (int i = 0; i < desc.from_size(); ++i) {
       const std::string field = Indexed(path + ".from", i);
       if (desc.from(i).empty()) Mistake(field, "the name of a column is empty");
-      Result<std::vector<std::string>> names = ExpandSlotRange(desc.from(i));
+      Result<std::vector<std::string>> names = ExpandColumnRange(desc.from(i));
       if (!names.ok()) {
         Mistake(field, names.status().message());
         continue;
@@ -267,7 +281,7 @@ std::vector<std::string> CsvColumnNames(const DataFeedDesc& desc, std::vector<Fe
   std::set<std::string> seen;
   for (int i = 0; i < desc.csv().names_size(); ++i) {
     const std::string path = Indexed("csv.names", i);
-    Result<std::vector<std::string>> names = ExpandSlotRange(desc.csv().names(i));
+    Result<std::vector<std::string>> names = ExpandColumnRange(desc.csv().names(i));
     if (!names.ok()) {
       mistakes->push_back({path, names.status().message()});
       continue;

@@ -36,6 +36,16 @@ Initializer BiasInitOf(const FcLayer& layer) {
   return init;
 }
 
+int ClassesOf(const ModelDesc& model, const LossDesc& loss) {
+  const bool is_of_classes = loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY;
+  if (!is_of_classes || loss.has_class_name() || loss.in_size() != 1) return 0;
+  for (const LayerDesc& layer : model.layer()) {
+    if (layer.name() != loss.in(0) || layer.fc().units().empty()) continue;
+    return *layer.fc().units().rbegin();
+  }
+  return 0;
+}
+
 std::string NameMistake(const std::string& name) {
   const auto fits = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';

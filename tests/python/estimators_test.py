@@ -76,7 +76,7 @@ class EstimatorsTest(unittest.TestCase):
             saved = millrace.Predictor(folder + "/model")
             self.assertEqual(len(saved.predictions), 3)
             np.testing.assert_allclose(saved.predict(columns), proba, atol=1e-6)
-        with self.assertRaisesRegex(ValueError, "its model gives 1 scores a row, and y has 3 classes"):
+        with self.assertRaisesRegex(ValueError, "its model gives 1 scores a row .*, and y has 3 classes"):
             two = millrace.Classifier(epochs=1).fit(columns, y == "low").job_
             millrace.Classifier(job=two.replace("SIGMOID_CROSS_ENTROPY", "SQUARED_ERROR")).fit(columns, y)
         own = millrace.Classifier(job=model.job_).fit(columns, y, eval_set=(columns, y))
@@ -243,6 +243,67 @@ class EstimatorsTest(unittest.TestCase):
         clash = dict(columns, bought=columns["noise"], label=columns["noise"])
         self.assertIn('from: "bought_"', millrace.Classifier(epochs=1).fit(clash, y.view(Named)).job_)
         self.assertIn('from: "label_"', millrace.Classifier(epochs=1).fit(clash, y).job_)
+
+    def test_column_names_with_two_dots_are_no_ranges(self):
+        flag = np.repeat([0.0, 1.0], 300)
+        X = {"C1": np.tile([0.0, 1.0], 300), "C2": np.arange(600) % 7.0, "C1..C2": flag, "price..USD.": flag[::-1].copy()}
+
+        class Named(np.ndarray):
+            name = "a..b"
+
+        model = millrace.Classifier(epochs=5).fit(X, flag.astype(int).view(Named))
+        self.assertEqual(model.score(X, flag), 1)
+        self.assertGreater(model.score({**X, "C1": X["C2"]}, flag), 0.99)
+
+    def test_columns_without_a_number_are_left_out_and_infinity_is_refused(self):
+        columns, y, _ = people()
+        expected = millrace.Classifier(epochs=1).fit(columns, y).predict_proba(columns)
+        with self.assertWarnsRegex(UserWarning, "X has a column 'q' without a number: it is left out"):
+            model = millrace.Classifier(epochs=1).fit(dict(columns, q=np.full(600, np.nan)), y)
+        np.testing.assert_array_equal(model.predict_proba(dict(columns, q=np.ones(600))), expected)
+        with self.assertRaisesRegex(ValueError, "contains infinity .* column 'q'"):
+            millrace.Classifier().fit(dict(columns, q=np.full(600, np.inf)), y)
+        with self.assertWarnsRegex(UserWarning, "without a number"), self.assertRaisesRegex(ValueError, "no column with a value"):
+            millrace.Classifier().fit({"q": np.full(600, np.nan)}, y)
+
+    def test_what_comes_in_parts_or_lazily_is_a_table(self):
+        pyarrow, polars = support.package(self, "pyarrow"), support.package(self, "polars")
+        columns, y, _ = people()
+        table = pyarrow.table(columns)
+        expected = millrace.Classifier(epochs=1).fit(table, y).predict_proba(table)
+        for X in (table.to_batches()[0], pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches()),
+                  polars.from_arrow(table).lazy()):
+            with self.subTest(type(X).__name__):
+                np.testing.assert_allclose(millrace.Classifier(epochs=1).fit(X, y).predict_proba(table), expected, atol=1e-6)
+        batch = table.to_batches()[0]
+        np.testing.assert_array_equal(millrace.Classifier(epochs=1).fit(table, y, eval_set=(batch, y)).predict_proba(batch), expected)
+
+    def test_mistakes_are_told_by_the_names_of_arguments(self):
+        columns, y, number = people()
+        few = {name: values[:10] for name, values in columns.items()}
+        none = {name: values[:0] for name, values in columns.items()}
+        for more, message in [(dict(eval_set=(none, y[:0])), "eval_set: X has 0 rows and y 0: nothing to evaluate"),
+                              (dict(eval_set=(few, y[:9])), "eval_set: X has 10 rows and y 9"),
+                              (dict(eval_set=(columns, y), eval_sample_weight=np.zeros(600)), "eval_sample_weight: all weights are zero")]:
+            with self.assertRaisesRegex(ValueError, message):
+                millrace.Classifier().fit(columns, y, **more)
+        job = millrace.Classifier(epochs=1).fit(columns, y).job_
+        with self.assertRaisesRegex(ValueError, "sample_weight: the job reads no column 'weight'"):
+            millrace.Classifier(job=job).fit(columns, y, sample_weight=np.ones(600))
+        classes = millrace.Classifier(epochs=1).fit(columns, np.arange(600) % 3).job_
+        regressor = millrace.Regressor(job=classes)
+        with self.assertRaisesRegex(ValueError, "its model gives 3 scores a row .*, and y has numbers"):
+            regressor.fit(columns, np.arange(600) % 3)
+        self.assertFalse(hasattr(regressor, "model_"))
+        with tempfile.NamedTemporaryFile("w", suffix=".prototxt") as file:
+            with self.assertRaisesRegex(ValueError, "job: the text of a TrainerDesc, not the path"):
+                millrace.Classifier(job=file.name).fit(columns, y)
+        with self.assertRaisesRegex(ValueError, "texts and other values .int. are no classes together"):
+            millrace.Classifier().fit(columns, np.array(["a", 1] * 300, dtype=object))
+        with self.assertRaisesRegex(ValueError, "y: its deviation is .* beyond floats of 32 bits"):
+            millrace.Regressor().fit(columns, np.asarray(number) * 1e-30)
+        with self.assertWarnsRegex(UserWarning, "y has a mean of 1e.09"):
+            millrace.Regressor(epochs=1).fit(columns, np.asarray(number) + 1e9)
 
     def test_ctrl_c_leaves_the_model(self):
         columns, y, _ = people()

@@ -38,13 +38,22 @@ inline Status CheckLabel(const InferShapeContext& context, std::string_view scor
   return Status::Ok();
 }
 
+/// The slot that a label comes from, which a loss with weights reads by another name.
+inline std::string LabelSlot(const RunContext& context, const std::string& variable) {
+  if (context.batch == nullptr) return variable;
+  for (const SlotSpec& slot : context.batch->schema().used()) {
+    if (variable.starts_with(slot.name + ".")) return slot.name;
+  }
+  return variable;
+}
+
 /// kBadData that names the row of the first label outside [0, classes) other than ignore_index, where there is one.
 inline Status CheckClasses(const RunContext& context, const std::string& name, const int64_t* labels, int64_t rows,
                            int64_t classes, std::optional<int64_t> ignore_index) {
   for (int64_t i = 0; i < rows; ++i) {
     const int64_t label = labels[i];
     if ((label >= 0 && label < classes) || label == ignore_index) continue;
-    return BadData("label \"" + name + "\" of " + context.DescribeRow(static_cast<int>(i)) +
+    return BadData("label \"" + LabelSlot(context, name) + "\" of " + context.DescribeRow(static_cast<int>(i)) +
                    " is not a class from 0 to " + std::to_string(classes - 1) + ": " + std::to_string(label));
   }
   return Status::Ok();

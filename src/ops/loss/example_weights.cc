@@ -3,6 +3,7 @@
 
 #include "batch/class_weight.h"
 #include "batch/label_range_monitor.h"
+#include "core/shortest_number.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -132,7 +133,7 @@ class ExampleWeightsKernel : public BoundKernel<ExampleWeightsKernel> {
   Status Refused(const RunContext& context, int64_t row, const char* what, const Column& column,
                  const std::string& why) const {
     return BadData(std::string(what) + " \"" + column.name() + "\" of " + context.DescribeRow(static_cast<int>(row)) +
-                   " is " + std::to_string(column.At(row)) + ": " + why);
+                   " is " + ShortestNumber(static_cast<double>(column.At(row))) + ": " + why);
   }
 
   /// The labels, 0 where an example does not count.

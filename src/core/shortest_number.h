@@ -1,0 +1,19 @@
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <string>
+
+namespace millrace {
+
+/// The fewest digits that tell a number from its neighbours, of a float from the floats beside it: "2", "0.1", "1e+30",
+/// and 1.0000001 is not shown as 1.
+inline std::string ShortestNumber(double value) {
+  char digits[40];
+  const auto single = static_cast<float>(value);
+  const bool is_float = static_cast<double>(single) == value || std::isnan(value);
+  char* const last = digits + sizeof(digits);
+  return {digits, is_float ? std::to_chars(digits, last, single).ptr : std::to_chars(digits, last, value).ptr};
+}
+
+}  // namespace millrace
