@@ -114,6 +114,8 @@ class PassPreparation {
   /// Makes a pass ready for BeginPass, and begins to make the one behind it ready. Waits for files to be loaded;
   /// kCancelled at a stop request, which also ends what goes on in the background.
   virtual Status PreparePass(int64_t pass, std::stop_token stop) = 0;
+  /// Rows that the prepared pass has in memory; 0 of one that streams.
+  virtual int64_t RowsInMemory() const = 0;
 };
 
 /// The further abilities of an InMemoryDataset.

@@ -11,7 +11,7 @@ Result<IncrementalDataset::Day> IncrementalDataset::MakeDay(int64_t pass) const 
   const DatasetPass& wanted = passes_[static_cast<size_t>(pass)];
   Day day;
   day.pass = pass;
-  Result<std::unique_ptr<Dataset>> dataset = make_(wanted.files);
+  Result<std::unique_ptr<Dataset>> dataset = make_(pass, wanted.files);
   if (!dataset.ok()) return std::move(dataset).status().Context("pass \"" + wanted.name + "\"");
   day.dataset = std::move(*dataset);
   return day;
@@ -40,6 +40,11 @@ Status IncrementalDataset::PreparePass(int64_t pass, std::stop_token stop) {
     next_.is_preloading = true;
   }
   return Status::Ok();
+}
+
+int64_t IncrementalDataset::RowsInMemory() const {
+  const auto* memory = dynamic_cast<const InMemoryControl*>(current_.dataset.get());
+  return memory != nullptr ? memory->MemoryDataSize() : 0;
 }
 
 std::map<std::string, int64_t> IncrementalDataset::BadLinesWithin(const ConsumedRanges& trained) const {

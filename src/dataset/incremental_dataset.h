@@ -21,13 +21,14 @@ struct DatasetPass {
 /// PreparePass, then a pass as of any dataset. Files and rows of a batch are those of its pass.
 class IncrementalDataset final : public Dataset, public PassPreparation, public BadLineCounts {
  public:
-  /// Makes the dataset of a pass; all must have `schema`.
-  using Maker = std::function<Result<std::unique_ptr<Dataset>>(std::vector<std::string> files)>;
+  /// Makes the dataset of a pass by its number; all must have `schema`.
+  using Maker = std::function<Result<std::unique_ptr<Dataset>>(int64_t pass, std::vector<std::string> files)>;
 
   IncrementalDataset(SlotSchema schema, std::vector<DatasetPass> passes, Maker make);
   ~IncrementalDataset() override;
 
   Status PreparePass(int64_t pass, std::stop_token stop) override;
+  int64_t RowsInMemory() const override;
   /// kInvalidConfig for another pass than the prepared one.
   Status BeginPass(const PassOptions& options) override;
   BatchSource& source(int worker) override;

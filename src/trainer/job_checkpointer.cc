@@ -687,7 +687,7 @@ Status JobCheckpointer::Save(const RunState& state, const CheckpointReason& reas
   }
   manifest.set_input_fingerprint(Fingerprint());
   StoreProgress(state, &manifest);
-  if (job_->is_dist() && state.input_rows > 0) manifest.set_input_streams(session_->InputStreams());
+  if (job_->is_dist() && state.input_rows > 0) manifest.set_input_streams(state.input_streams);
   manifest.set_run_id(run_id_);
   content.metrics = {&state.metric_totals};
   if (state.metric_window.has_value()) content.metrics.push_back(&*state.metric_window);

@@ -391,7 +391,8 @@ Status JobRun::Resume() {
   if (session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
   // Within an epoch of rows in memory its positions are those of so many streams.
   const bool is_within = resumed_.has_value() && !resumed_->trained.empty() && resumed_->input_rows > 0;
-  return session_.ranks() != nullptr && is_within ? session_.SetInputStreams(resumed_->input_streams) : Status::Ok();
+  return session_.ranks() != nullptr && is_within ? session_.SetInputStreams(resumed_->epoch, resumed_->input_streams)
+                                                  : Status::Ok();
 }
 
 Status JobRun::MakeTrainer() {

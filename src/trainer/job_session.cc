@@ -191,14 +191,16 @@ Status JobSession::JoinRanks() {
   return Status::Ok();
 }
 
-int JobSession::InputStreams() const {
+int JobSession::InputStreams(int64_t pass) const {
   if (job_->trains_in_step()) return job_->rank_micro_batches();
-  return input_streams_ > 0 ? input_streams_ : ranks_->trainers();
+  const bool is_set = input_streams_ > 0 && (pass_of_streams_ == kAnyPass || pass == pass_of_streams_);
+  return is_set ? input_streams_ : ranks_->trainers();
 }
 
-Status JobSession::SetInputStreams(int streams) {
-  if (own_dataset_ == nullptr || streams == InputStreams()) return Status::Ok();
+Status JobSession::SetInputStreams(int64_t pass, int streams) {
+  if (own_dataset_ == nullptr || streams == InputStreams(pass)) return Status::Ok();
   input_streams_ = streams;
+  pass_of_streams_ = job_->is_incremental() ? pass : kAnyPass;
   MR_ASSIGN(own_dataset_, MakeDataset(SettingsOfDataset()));
   dataset_ = own_dataset_.get();
   return Status::Ok();
@@ -206,16 +208,16 @@ Status JobSession::SetInputStreams(int streams) {
 
 int JobSession::EvalStreams() const {
   if (!job_->trains_in_step() || ranks_->serves()) return 0;
-  return job_->desc().dataset().merge_by_lineid() ? (ranks_->leads() ? 1 : 0) : OwnStreams().count;
+  return job_->desc().dataset().merge_by_lineid() ? (ranks_->leads() ? 1 : 0) : OwnStreams(kAnyPass).count;
 }
 
 bool JobSession::TakesFiles() const {
   return job_->is_dist() && !job_->trains_in_step() && job_->desc().dataset().class_name() == "QueueDataset";
 }
 
-StreamShare JobSession::OwnStreams() const {
+StreamShare JobSession::OwnStreams(int64_t pass) const {
   StreamShare share;
-  share.streams = InputStreams();
+  share.streams = InputStreams(pass);
   std::tie(share.first, share.count) = ranks_->ShareOf(share.streams);
   share.workers = job_->trains_in_step() ? 0 : job_->workers();
   share.in_memory = job_->desc().dataset().class_name() == "InMemoryDataset";
@@ -224,30 +226,30 @@ StreamShare JobSession::OwnStreams() const {
 
 Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& settings) const {
   const CompiledJob& job = *job_;
-  const auto make = [this, settings](std::vector<std::string> files) {
-    return MakeDatasetOfDay(std::move(files), settings);
+  const auto make = [this, settings](int64_t pass, std::vector<std::string> files) {
+    return MakeDatasetOfPass(pass, std::move(files), settings);
   };
-  if (!job.is_incremental()) return make(job.config().files);
+  if (!job.is_incremental()) return make(kAnyPass, job.config().files);
   // Whatever the desc has wrong is known before anything is trained.
-  MR_TRY(make(job.FilesOfPass(0)).status());
+  MR_TRY(make(0, job.FilesOfPass(0)).status());
   std::vector<DatasetPass> passes;
   for (int64_t pass = 0; pass < job.passes(); ++pass) passes.push_back({job.PassName(pass), job.FilesOfPass(pass)});
   return std::unique_ptr<Dataset>(std::make_unique<IncrementalDataset>(job.schema(), std::move(passes), make));
 }
 
-Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOfDay(std::vector<std::string> files,
-                                                              const DatasetSettings& settings) const {
+Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOfPass(int64_t pass, std::vector<std::string> files,
+                                                               const DatasetSettings& settings) const {
   DataFeedDesc feed = job_->desc().data_desc();
   ChooseTrainedRows(job_->desc(), &feed);
   if (!job_->is_dist()) return MakeDatasetOf(std::move(files), feed, settings, {});
   DatasetSettings own = settings;
   if (TakesFiles()) {
-    own.shared_files = [this, count = files.size()](int64_t pass) -> std::unique_ptr<FileQueue> {
+    own.shared_files = [this, count = files.size()](int64_t epoch) -> std::unique_ptr<FileQueue> {
       if (ranks_->serves()) return std::make_unique<NoFiles>();
-      return rank_files_->OfPass(pass, count);
+      return rank_files_->OfPass(epoch, count);
     };
   }
-  StreamShare share = OwnStreams();
+  StreamShare share = OwnStreams(pass);
   if (job_->desc().dataset().global_shuffle()) {
     MR_ASSIGN(share.shuffle, ShuffleOf(*job_, share.streams, *ranks_));
     own.rows.are_exchanged = true;
@@ -269,7 +271,7 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeEvalDataset(size_t set, const D
       return rank_files_->OfEvaluation(std::exchange(number, number + step), count);
     };
   }
-  StreamShare share = OwnStreams();
+  StreamShare share = OwnStreams(kAnyPass);
   if (job_->desc().dataset().merge_by_lineid()) {
     // Lines of a name may lie in any files, and no shuffle brings these together.
     share.streams = 1;

@@ -63,12 +63,13 @@ class JobSession {
   FetchHandler* fetch_handler() const { return fetch_handler_; }
   /// Of a job with `dist`; null for others.
   RankGroup* ranks() const { return ranks_; }
-  /// Of a job with `dist`: the streams that files are dealt to, those of a step or one for each rank, or as
-  /// SetInputStreams says.
-  int InputStreams() const;
-  /// Of a job with `dist` and an in-memory dataset of the session's own, before it is loaded: files are dealt to as
-  /// many streams as in the run that this one goes on from, which ranks share out. Ranks beyond these read nothing.
-  Status SetInputStreams(int streams);
+  /// Of a job with `dist`: the streams that the files of a pass are dealt to, those of a step or one for each rank, or
+  /// as SetInputStreams says.
+  int InputStreams(int64_t pass) const;
+  /// Of a job with `dist` and an in-memory dataset of the session's own, before it is loaded: the files of `pass`,
+  /// where each pass has its own, else of all passes, are dealt to as many streams as in the run that this one goes on
+  /// from, which ranks share out. Ranks beyond these read nothing.
+  Status SetInputStreams(int64_t pass, int streams);
   /// Of a job with `dist`: the streams of evaluation files that this rank reads, whose sums are kept apart, so that any
   /// number of ranks adds them up in the same order; 0 where all sources of a rank belong together.
   int EvalStreams() const;
@@ -97,15 +98,17 @@ class JobSession {
   Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings) const;
   Result<std::unique_ptr<Dataset>> MakeEvalDataset(size_t set, const DatasetSettings& settings) const;
   /// Of the files of a job, or of a day.
-  Result<std::unique_ptr<Dataset>> MakeDatasetOfDay(std::vector<std::string> files,
-                                                    const DatasetSettings& settings) const;
+  Result<std::unique_ptr<Dataset>> MakeDatasetOfPass(int64_t pass, std::vector<std::string> files,
+                                                     const DatasetSettings& settings) const;
   /// In a job of ranks the files of `share`, where the settings do not say who reads which.
   Result<std::unique_ptr<Dataset>> MakeDatasetOf(std::vector<std::string> files, DataFeedDesc feed,
                                                  const DatasetSettings& settings, const StreamShare& share) const;
   /// Whether ranks take files as they get free.
   bool TakesFiles() const;
   /// The streams of files that this rank reads otherwise.
-  StreamShare OwnStreams() const;
+  StreamShare OwnStreams(int64_t pass) const;
+
+  static constexpr int64_t kAnyPass = -1;
 
   std::shared_ptr<const CompiledJob> job_;
   FetchHandler* fetch_handler_;
@@ -118,6 +121,7 @@ class JobSession {
   std::unique_ptr<RankGroup> own_ranks_;
   RankGroup* ranks_;
   int input_streams_ = 0;                      ///< 0: one for each rank that trains
+  int64_t pass_of_streams_ = kAnyPass;         ///< which these are of
   std::unique_ptr<RankFileQueue> rank_files_;  ///< of a job of ranks
   TableFactory tables_;                        ///< classes of the job's tables
   std::unique_ptr<Scope> own_root_;

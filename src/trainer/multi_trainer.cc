@@ -251,7 +251,6 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   auto* memory = dynamic_cast<InMemoryControl*>(&dataset());
   if (memory == nullptr) return Status::Ok();
   RunReport& report = run_->report();
-  RunState& state = run_->state();
   const auto start = Clock::now();
   const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   Result<PassStats> load = PassStats{};
@@ -278,20 +277,29 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   report.load = *std::move(load);
   report.load_seconds = SecondsSince(start);
   if (run_->hooks().reporter != nullptr) MR_TRY(run_->hooks().reporter->OnLoad(report.load));
+  return NoteInput(rows);
+}
+
+Status MultiTrainer::NoteInput(int64_t rows) {
+  RunState& state = run_->state();
   if (!state.trained.empty() && state.input_rows != rows) {
     return InvalidConfig("the checkpoint was written with " + std::to_string(state.input_rows) +
                          " rows in memory, and there are now " + std::to_string(rows) +
                          "; it stands in the middle of epoch " + std::to_string(state.epoch + 1) +
                          " of that input, so restore it, or start anew with --resume=never");
   }
-  const int streams = ranks_ != nullptr ? session_->InputStreams() : 1;
-  if (!state.trained.empty() && state.input_streams != streams) {
-    return InvalidConfig("the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
-                         " of rows in the memory of " + std::to_string(state.input_streams) +
-                         " ranks that trained, and there are " + std::to_string(streams) +
-                         " now; start as many that train, or start anew with --resume=never");
-  }
+  // Positions of what streams are those of files.
   state.input_rows = rows;
+  if (rows == 0) return Status::Ok();
+  const int streams = ranks_ != nullptr ? session_->InputStreams(state.epoch) : 1;
+  if (!state.trained.empty() && state.input_streams != streams) {
+    return InvalidConfig(
+        "the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
+        " of rows in the memory of " + std::to_string(state.input_streams) + " ranks that trained, and there are " +
+        std::to_string(streams) + " now; " +
+        (ranks_ != nullptr ? "start as many that train" : "with dist { update: ASYNC } one reads them as these did") +
+        ", or start anew with --resume=never");
+  }
   state.input_streams = streams;
   return Status::Ok();
 }
@@ -306,7 +314,11 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   };
   Status prepared = ranks_ != nullptr ? LoadOnRanks(asked, prepare_here) : prepare_here(asked);
   run_->report().load_seconds += SecondsSince(start);
-  if (prepared.ok()) return prepared;
+  if (prepared.ok()) {
+    int64_t rows = preparation->RowsInMemory();
+    if (ranks_ != nullptr) MR_TRY(session_->ranks()->communicator().SumOverRanks({&rows, 1}));
+    return NoteInput(rows);
+  }
   const bool is_stop = job_->is_dist() ? prepared.code() == StatusCode::kCancelled : stop.stop_requested();
   if (!is_stop) return run_->CheckpointAfterFailure(prepared, true);
   run_->report().interrupted = true;

@@ -73,6 +73,9 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// Brings metrics, readers and operators to where an earlier run stood.
   Status TakeOver(const RunState& state, const std::stop_token& stop);
   Status Load(const std::stop_token& stop);
+  /// Notes the rows in the memory of all ranks that the pass to come has; kInvalidConfig where the checkpoint that the
+  /// run goes on from, within this pass, was written with others.
+  Status NoteInput(int64_t rows);
   /// Loads this rank's rows by `load`; what ends that of one rank ends that of all. A collective.
   Status LoadOnRanks(const std::stop_token& asked, const std::function<Status(const std::stop_token& stop)>& load);
   /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.

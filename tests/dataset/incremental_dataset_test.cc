@@ -25,7 +25,7 @@ class IncrementalTest : public ::testing::TestWithParam<std::string> {
   }
   std::unique_ptr<IncrementalDataset> Make() {
     return std::make_unique<IncrementalDataset>(
-        SlotSchema::Create(desc_).value(), passes_, [this](std::vector<std::string> files) {
+        SlotSchema::Create(desc_).value(), passes_, [this](int64_t, std::vector<std::string> files) {
           made_.push_back(files[0].substr(files[0].rfind('/') + 1));
           return DatasetFactory::Builtin().Create(GetParam(), desc_, std::move(files), DataFeedFactory::Builtin(), {});
         });
@@ -88,7 +88,7 @@ TEST(IncrementalInMemory, ABadLineOfThePreloadedPassEndsThePassThatItBelongsTo) 
   const DataFeedDesc desc = testing::DescOf("a:uint64");
   IncrementalDataset dataset(SlotSchema::Create(desc).value(),
                              {{"good", {dir.path() + "/good"}}, {"bad", {dir.path() + "/bad"}}},
-                             [&desc](std::vector<std::string> files) {
+                             [&desc](int64_t, std::vector<std::string> files) {
                                return DatasetFactory::Builtin().Create("InMemoryDataset", desc, std::move(files),
                                                                        DataFeedFactory::Builtin(), {});
                              });

@@ -150,6 +150,23 @@ TEST(Sweep, AMistakeInAnyTrialIsToldBeforeOneRuns) {
   EXPECT_THAT(errors("seeds: [1, 2]", {"--set=infer=true"}), HasSubstr("the job says infer: true"));
 }
 
+TEST(Sweep, AMistakeOfAModelWithLearntFeaturesIsToldBeforeOneRuns) {
+  const TempDir folder = TempDir::Create("sweep_features").value();
+  const auto path = [&](const std::string& name) { return folder.path() + "/" + name; };
+  std::ofstream(path("rows.csv")) << "label,x\n1,2\n0,3\n1,5\n0,7\n";
+  std::ofstream(path("job.prototxt"))
+      << "filelist: '" << path("rows.csv")
+      << "' data_desc { name: 'csv' feature { name: 'label' id {} is_dense: true } feature { name: 'x' standardize {} "
+         "} }\n"
+         "model { layer { name: 'y' fc { in: 'x' units: 1 } }\n"
+         "loss { kind: SIGMOID_CROSS_ENTROPY in: 'y' label: 'label' } optimizer { sgd { lr: 0.1 } } }\n";
+  std::ofstream(path("sweep.prototxt")) << "field { path: 'model.layer[y].fc.units' value: ['1', '2'] }";
+  Process sweep("trainer", {"--trainer_desc=" + path("job.prototxt"), "--sweep=" + path("sweep.prototxt"),
+                            "--output_dir=" + path("out"), "--validate_only"});
+  EXPECT_EQ(sweep.Wait(), 2);
+  EXPECT_THAT(sweep.errors(), AllOf(HasSubstr("with units=2: "), HasSubstr("SIGMOID_CROSS_ENTROPY wants [batch, 1]")));
+}
+
 TEST(Sweep, AMisspeltMetricIsToldBeforeOneRuns) {
   const SweptJob job;
   const auto errors = [&](const std::string& sweep) {

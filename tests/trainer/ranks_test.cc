@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <thread>
@@ -971,6 +972,45 @@ TEST_F(RanksTest, RowsInMemoryThatAreTrainedInPartAreSharedOutAmongOtherRanks) {
     const Ended last = RunRanks(job, ranks, Folder(name), {.resume = "auto"});
     for (const Status& status : last.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_EQ(last.summary.examples, 2 * lines);
+  }
+}
+
+TEST_F(RanksTest, ADayInMemoryThatIsTrainedInPartIsSharedOutAmongOtherRanks) {
+  const SmallJob large(3000, 4);
+  const std::vector<std::string> files = large.files();
+  const std::string days = "incremental { pass { name: \"monday\" filelist: \"" + files[0] + "\" filelist: \"" +
+                           files[1] + "\" } pass { name: \"tuesday\" filelist: \"" + files[2] + "\" filelist: \"" +
+                           files[3] + "\" } } checkpoint { every_steps: 8 keep: 100 }";
+  const std::vector<std::string> by_id = {"model.table[0].key=ID"};
+  struct Case {
+    int before;
+    int after;
+    std::string job;
+  };
+  const std::string async = "dist { update: ASYNC } ";
+  std::vector<Case> cases = {{1, 2, async + kInMemory}, {3, 1, async + kInMemory}, {2, 3, async + kShuffled}};
+  // More streams than a day has files.
+  cases.push_back({2, 2, std::string(kSync) + kShuffled});
+  if (!kIsSanitized) cases.push_back({4, 4, async + kShuffled});
+  // What streams has no such streams.
+  cases.push_back({2, 3, async});
+  for (const auto& [before, after, job_text] : cases) {
+    const std::string job = large.CtrJob(job_text + days);
+    const std::string name =
+        std::to_string(before) + "_" + std::to_string(after) + "_" + std::to_string(job_text.size());
+    SCOPED_TRACE(name + " " + job_text);
+    const Ended whole = RunRanks(job, before, Folder(name), {.overrides = by_id});
+    ASSERT_TRUE(whole.statuses[0].ok()) << whole.statuses[0].ToString();
+    EXPECT_EQ(CountsIn(Folder(name) + "/model/tables/t"), large.Counts(1));
+    std::set<std::string> checkpoints;
+    for (const auto& entry : std::filesystem::directory_iterator(Folder(name) + "/checkpoints")) {
+      if (entry.path().filename().string().starts_with("step-")) checkpoints.insert(entry.path().string());
+    }
+    ASSERT_GE(checkpoints.size(), 3U);
+    const Ended last = RunRanks(job, after, Folder(name + "_on"), {.resume = *checkpoints.begin(), .overrides = by_id});
+    for (const Status& status : last.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(last.summary.examples, 3000);
+    EXPECT_EQ(CountsIn(Folder(name + "_on") + "/model/tables/t"), large.Counts(1));
   }
 }
 
