@@ -88,11 +88,12 @@ void StopOnSignal::Say(int signal) const {
     return;
   }
   // It sends the same for both, and who was lost on another host is not seen from here.
-  std::fprintf(stderr,
-               "\nmpirun ends the run, as it was asked to or as a rank was lost, which it names: stopping after the "
-               "current batch; mpirun leaves the ranks some %lld s for it and for a checkpoint: "
-               "twice its --mca odls_base_sigkill_timeout. kill -USR1 of mpirun sets no limit\n",
-               static_cast<long long>(launcher_leaves_->count()));
+  std::fprintf(
+      stderr,
+      "\nmpirun ends the run, as it was asked to, or as a rank failed or was lost, which is named: stopping after the "
+      "current batch; mpirun leaves the ranks some %lld s for it and for a checkpoint: "
+      "twice its --mca odls_base_sigkill_timeout. kill -USR1 of mpirun sets no limit\n",
+      static_cast<long long>(launcher_leaves_->count()));
 }
 
 }  // namespace millrace

@@ -313,7 +313,7 @@ TEST_F(RanksCommandTest, TheEndOfARankIsNotCalledAStopThatTheUserAskedFor) {
   ::kill(pid, SIGKILL);
   EXPECT_NE(ranks.Wait(), 0);
   EXPECT_THAT(ranks.errors(),
-              HasSubstr("mpirun ends the run, as it was asked to or as a rank was lost, which it names: "
+              HasSubstr("mpirun ends the run, as it was asked to, or as a rank failed or was lost, which is named: "
                         "stopping after the current batch; mpirun leaves"));
 }
 

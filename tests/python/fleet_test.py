@@ -592,6 +592,7 @@ class MetricsTest(program_test.Fresh):
     def test_sums_and_quotients(self):
         util = FleetUtil()
         self.assertEqual(fleet.metrics.sum([1, 2.5]).tolist(), [1, 2.5])
+        self.assertIs(fleet.fleet.metrics, fleet.metrics)
         self.assertEqual(util.max(np.array([3])).tolist(), [3])
         self.assertEqual(util.min([[4, 5]]).tolist(), [[4, 5]])
         self.assertEqual((util.mae([6.0], [4]), util.mse([6.0], [4]), util.rmse([9.0], [4.0]), util.acc([3.0], [4])), (1.5, 1.5, 1.5, 0.75))

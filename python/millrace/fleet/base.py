@@ -9,6 +9,7 @@ from ..errors import ConfigError
 from ..executor import (Executor, _program, _scope, load_persistables, save_inference_model, save_persistables)
 from ..framework import Program, Variable, default_startup_program
 from ..optimizer import Optimizer
+from . import metrics
 from .role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker, RoleMakerBase
 from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyFactory
 from ._instead import Instead
@@ -137,6 +138,11 @@ class Fleet(Instead):
     def util(self):
         """Sums and metrics over all trainers: a FleetUtil."""
         return self._util
+
+    @property
+    def metrics(self):
+        """The module millrace.fleet.metrics: sums, AUC and errors over all trainers."""
+        return metrics
 
     # Their lives.
 
