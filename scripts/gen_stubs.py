@@ -124,6 +124,7 @@ OF_FUNCTION.update({("split_files", "files"): "Sequence[str]", ("get_file_shard"
                     ("create_geo_strategy", "update_frequency"): "int", ("all_reduce_worker", "output"): "Any"})
 OF_CLASS.update({("UserDefinedRoleMaker", "role"): "int", ("FleetUtil", "mode"): "str"})
 RETURNS = {
+    "Fleet.metrics": "Any",
     "Executor.run": "List[np.ndarray]", "Executor.train_from_dataset": "Report", "Executor.infer_from_dataset": "Report",
     "Executor.trainer_desc": "TrainerDesc", "PipelineOptimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
     "TrainerDesc.__str__": "str",

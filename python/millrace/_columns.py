@@ -15,11 +15,15 @@ _MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "\\N", "?")
 
 def readable(X):
     """X, or the table of what comes lazily or in parts: columns are looked at before they are trained."""
-    if hasattr(X, "collect") and type(X).__module__.startswith("polars"):
+    kind = (type(X).__module__.split(".")[0], type(X).__name__)
+    if kind == ("polars", "LazyFrame"):
         return X.collect()
-    if type(X).__module__.startswith("pyarrow") and not hasattr(X, "append_column") or type(X).__name__ == "RecordBatch":
-        pyarrow = importlib.import_module("pyarrow")
-        return X.read_all() if hasattr(X, "read_all") else pyarrow.Table.from_batches([X]) if hasattr(X, "schema") else X
+    if kind == ("pyarrow", "RecordBatch"):
+        return importlib.import_module("pyarrow").Table.from_batches([X])
+    if kind[0] == "pyarrow" and hasattr(X, "read_all"):
+        return X.read_all()
+    if kind[0] == "pyarrow" and hasattr(X, "to_table"):
+        return X.to_table()
     return X
 
 

@@ -106,6 +106,8 @@ class _Estimator:
     def _train(self, X, y, target, sample_weight, eval_set, eval_weight, classes=0):
         """Trains on rows whose labels are `target`, made of y, of Classifier the number of one of so many classes; eval_set is
         (X, target) or None."""
+        for name in ("model_", "_predictor", "best_iteration_", "best_score_"):
+            vars(self).pop(name, None)
         X = _columns.readable(X)
         columns = _columns.table_of(X, "fit: X")
         rows = len(target)
@@ -119,6 +121,18 @@ class _Estimator:
             del self.feature_names_in_
         self.n_features_in_ = len(names)
         weights = None if sample_weight is None else _weights(sample_weight, rows)
+        if eval_weight is not None and eval_set is None:
+            raise ValueError("eval_sample_weight: fit has no eval_set")
+        if eval_set is not None:
+            eval_set = _columns.readable(eval_set[0]), eval_set[1]
+            others = _columns.table_of(eval_set[0], "fit: eval_set")
+            names += [name for name in others if name not in columns]
+            count = _columns.rows_of(others)
+            if count != len(eval_set[1]) or count == 0:
+                raise ValueError("eval_set: X has %d rows and y %d%s" % (count, len(eval_set[1]), "" if count else ": nothing to evaluate"))
+        other_weights = None if eval_weight is None else _weights(_only(eval_weight), len(eval_set[1]), "eval_sample_weight")
+        if other_weights is not None and weights is None:
+            weights = np.ones(rows)
         if self.job is None:
             label = _free_name(y, "label", names)
             weight = _free_name(sample_weight, "weight", [*names, label])
@@ -128,14 +142,6 @@ class _Estimator:
             if taken & set(names):
                 raise ValueError("X has a column %s, which is what the label, or the weight, is called in the job" % (
                     ", ".join(map(repr, sorted(taken & set(names))))))
-        if eval_weight is not None and eval_set is None:
-            raise ValueError("eval_sample_weight: fit has no eval_set")
-        if eval_set is not None:
-            eval_set = _columns.readable(eval_set[0]), eval_set[1]
-            count = _columns.rows_of(_columns.table_of(eval_set[0], "fit: eval_set"))
-            if count != len(eval_set[1]) or count == 0:
-                raise ValueError("eval_set: X has %d rows and y %d%s" % (count, len(eval_set[1]), "" if count else ": nothing to evaluate"))
-        other_weights = None if eval_weight is None else _weights(_only(eval_weight), len(eval_set[1]), "eval_sample_weight")
         if self.early_stopping and eval_set is None:
             train, held = self._hold_out(rows, target if classes else None)
             eval_set = _columns.rows_at(X, held), target[held]
@@ -143,10 +149,9 @@ class _Estimator:
             columns, rows, target = _columns.table_of(X, "fit: X"), len(train), target[train]
             if weights is not None:
                 weights, other_weights = weights[train], weights[held]
-        if other_weights is not None and weights is None:
-            weights = np.ones(rows)
         # An AUC needs both classes of a label.
-        has_auc = eval_set is not None and len(np.unique(eval_set[1])) > 1 and classes == 2
+        counted = None if eval_set is None else eval_set[1] if other_weights is None else eval_set[1][other_weights > 0]
+        has_auc = counted is not None and classes == 2 and len(np.unique(counted)) > 1
         if isinstance(self.job, (str, os.PathLike)) and "{" not in os.fspath(self.job) and os.path.exists(self.job):
             raise ValueError("job: the text of a TrainerDesc, not the path of one: open(%r).read() is its text" % os.fspath(self.job))
         text = self.job if self.job is not None else self._job_text(columns, label, None if weights is None else weight, rows, classes,
@@ -174,7 +179,8 @@ class _Estimator:
 
     def _check_scores(self, predictions, classes):
         """Whether the model of a job of one's own says what predict returns."""
-        if len(predictions) != (1 if classes <= 2 else classes):
+        of_classes = all(name.endswith("[%d]" % at) for at, name in enumerate(predictions))
+        if len(predictions) != (1 if classes <= 2 else classes) or (classes > 2 and not of_classes):
             raise ValueError("job: its model gives %d scores a row (%s), and y has %s" % (
                 len(predictions), ", ".join(predictions[:5]), "%d classes: its only loss is of one probability for two, and of a "
                 "SOFTMAX_CROSS_ENTROPY or CROSS_ENTROPY for more" % classes if classes else "numbers: its only loss is a SQUARED_ERROR"))
@@ -352,8 +358,8 @@ class Classifier(_Estimator):
 
     def fit(self, X, y, sample_weight=None, eval_set=None, eval_sample_weight=None):
         """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair, of weights `eval_sample_weight`. `report_`
-        is then the Report, and with an evaluation `best_iteration_` is the epoch that was best, from 1, and `best_score_` its AUC, or, of other labels than two
-        classes, its loss; both are None without, and of a `job`."""
+        is then the Report, and with an evaluation `best_iteration_` is the epoch that was best, from 1, and `best_score_` its AUC, or its loss where it has not two
+        classes; both are None without, and of a `job`."""
         given, y = y, _labels(y)
         if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
             raise ValueError("Unknown label type: continuous. Classes are texts or whole numbers; Regressor learns numbers")
@@ -415,7 +421,10 @@ class Regressor(_Estimator):
         """Trains; returns the estimator. The arguments, and what it is told by, are those of Classifier.fit."""
         given, y = y, _numbers(y)
         self.mean_, self.deviation_ = float(y.mean()), float(y.std()) or 1.0
-        _check_scale(self.mean_, self.deviation_)
+        if self.deviation_ <= 1e-12 * abs(self.mean_):
+            self.deviation_ = 1.0  # all alike, but for the last digits of their mean
+        if self.job is None:
+            _check_scale(self.mean_, self.deviation_)
         evaluated = None
         if eval_set is not None:
             other_X, other_y = _pair(eval_set)
@@ -547,11 +556,11 @@ def _labels(y):
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("Input y contains NaN or infinity")
     if array.dtype.kind == "O":
-        kinds = {type(one).__name__ for one in array.tolist()}
+        texts = [isinstance(one, str) for one in array.tolist()]
         if any(_columns.is_missing(one) for one in array.tolist()):
             raise ValueError("Input y contains NaN or None")
-        if "str" in kinds and len(kinds) > 1:
-            raise ValueError("y: texts and other values (%s) are no classes together" % ", ".join(sorted(kinds - {"str"})))
+        if any(texts) and not all(texts):
+            raise ValueError("y: texts and other values, as %r, are no classes together" % (array[texts.index(False)],))
     return array
 
 

@@ -23,6 +23,7 @@
 #include "inspect/multi_slot_text.h"
 #include "inspect/slot_stats.h"
 #include "program/model_defaults.h"
+#include "program/var_meta.h"
 #include "serving/inference_model.h"
 #include "trainer_desc.pb.h"
 
@@ -217,8 +218,7 @@ Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
   const auto& losses = input.desc().model().loss();
   // Of more than two classes none is the click.
   const bool has_label = !losses.empty() && !losses[0].label().empty();
-  constexpr int kClickClasses = 2;
-  const bool is_of_classes = has_label && ClassesOf(input.desc().model(), losses[0]) > kClickClasses;
+  const bool is_of_classes = has_label && ClassesRead(input.desc().model(), losses[0]) > kClickClasses;
   const std::string label = !FLAGS_label.empty() ? FLAGS_label
                             : is_of_classes      ? ""
                             : has_label          ? losses[0].label()

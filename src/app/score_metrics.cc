@@ -52,7 +52,7 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, Scor
     if (info == nullptr) continue;
     std::unique_ptr<Metric> metric = info->make();
     const int size = metric->size();
-    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->classes});
+    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->of_classes});
   }
 }
 
@@ -74,7 +74,7 @@ void ScoreMetrics::AddTo(Measure* measure) {
   of_labels_.clear();
   for (size_t row = 0; row < labels_.size(); ++row) {
     const std::span<const float> classes = std::span(scores_).subspan(row * columns_.count, columns_.count);
-    of_labels_.push_back(ValueOfClasses(measure->classes, classes, labels_[row]));
+    of_labels_.push_back(ValueOfRow(measure->of_classes, classes, labels_[row]));
   }
   ones_.assign(labels_.size(), 1.0F);
   measure->metric->Add({of_labels_, ones_, weights_}, measure->sums);
@@ -126,8 +126,8 @@ std::string ScoreMetrics::Text() const {
   char label[32];
   std::snprintf(label, sizeof(label), "%g", static_cast<double>(*other_label_));
   if (is_of_classes()) {
-    return text + ": a label is " + label + ", so nothing is measured; they are classes from 0 to " +
-           std::to_string(columns_.count - 1);
+    return (task_.empty() ? "" : task_ + ": ") + text + ": a label is " + label +
+           ", so nothing is measured; they are classes from 0 to " + std::to_string(columns_.count - 1);
   }
   return text + ": a label is " + label + ", so there is no auc and no logloss, which are of labels from 0 to 1";
 }

@@ -39,7 +39,7 @@ class ScoreMetrics {
     std::unique_ptr<Metric> metric;
     MetricSums sums;
     bool is_of_shares;
-    MetricClasses classes;
+    OfClasses of_classes;
   };
 
   bool is_of_classes() const { return columns_.count > 1; }
@@ -60,8 +60,8 @@ class ScoreMetrics {
   std::vector<Measure> measures_;
   std::vector<float> scores_;  ///< of classes all of a row, and then the next
   std::vector<float> labels_;
-  std::vector<float> of_labels_;      ///< of classes, what a measure reads
-  std::vector<float> ones_;           ///< and how it would be best
+  std::vector<float> of_labels_;      ///< of classes: the values that a measure reads
+  std::vector<float> ones_;           ///< of classes: the label of each such value
   std::vector<float> weights_;        ///< empty: each counts once
   bool are_finite_ = true;            ///< all scores and labels are; nothing is measured once one is not
   bool are_likelihoods_ = true;       ///< scores before that are from 0 to 1

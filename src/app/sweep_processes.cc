@@ -32,8 +32,9 @@ std::string ReasonIn(const std::string& path) {
   if (!text.ok()) return "";
   const size_t last = text->find_last_not_of(" \n\r\t");
   if (last == std::string::npos) return "";
-  // Mistakes of a job stand where they are, in lines with more below.
-  const size_t failure = std::min(text->rfind("\ntrainer: "), text->find(": error: "));
+  // Mistakes of a job are told by their places, with the line of the file below.
+  size_t failure = text->rfind("\ntrainer: ");
+  if (failure == std::string::npos) failure = text->find(": error: ");
   const size_t before = text->find_last_of("\n\r", failure != std::string::npos ? failure : last);
   const size_t start = before == std::string::npos ? 0 : before + 1;
   const size_t end = std::min(text->find('\n', start), last + 1);

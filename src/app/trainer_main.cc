@@ -114,11 +114,25 @@ void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   }
 }
 
-/// Whether the job's program is that of a server.
-Result<bool> HasServerProgram(const TrainerDesc& desc) {
+/// Whether the job's program is that of a server, on all ranks or on none.
+Result<bool> HasServerProgram(const TrainerDesc& desc, RankGroup* ranks) {
   if (!desc.has_program()) return false;
-  MR_ASSIGN(const ProgramDesc main, ReadProgram(desc.program().main()));
-  return IsOfServer(main);
+  const std::string& path = desc.program().main();
+  Result<ProgramDesc> main = ReadProgram(path);
+  MR_TRY(Agreed(ranks, main.status()));
+  const bool serves = IsOfServer(*main);
+  if (serves && (ranks == nullptr || ranks->leads())) {
+    std::fprintf(stderr, "%s is the program of a server (listen_and_serv); ", path.c_str());
+  }
+  if (ranks == nullptr) return serves;
+  std::string of_leader = serves ? "1" : "0";
+  MR_TRY(ranks->FromLeader(&of_leader));
+  MR_TRY(Agreed(ranks, of_leader == (serves ? "1" : "0")
+                           ? Status::Ok()
+                           : InvalidConfig(path + " is " + (serves ? "" : "not ") +
+                                           "the program of a server, unlike that of rank 0: all ranks of a job train, "
+                                           "so give them the program of a trainer")));
+  return serves;
 }
 
 /// Where a try of a job goes on from. One behind a lost rank takes what the one before has saved.
@@ -164,22 +178,17 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
     std::fputs(PrintConfig(*config.desc).c_str(), stdout);
     return FlushStandardOutput();
   }
-  const Result<bool> serves = HasServerProgram(*config.desc);
-  MR_TRY(Agreed(ranks, serves.status()));
-  if (*serves) {
-    if (leads) {
-      std::fprintf(
-          stderr,
-          "%s is the program of a server (listen_and_serv): there is nothing to serve: each trainer has a part "
-          "of every table; servers need not be started\n",
-          config.desc->program().main().c_str());
-    }
-    return Status::Ok();
-  }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
   const std::string resume = ResumeOf(ranks, *config.desc, output_dir);
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
+  }
+  if (FLAGS_print_ops.empty()) {
+    MR_ASSIGN(const bool serves, HasServerProgram(*config.desc, ranks));
+    if (serves) {
+      if (leads) std::fputs("there is nothing to serve: each trainer has a part of every table\n", stderr);
+      return Status::Ok();
+    }
   }
   // What comes next may take long: files that lack columns, and a folder that cannot be had, are told before; nobody
   // else takes the folder while statistics are taken.

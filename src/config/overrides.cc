@@ -196,10 +196,14 @@ class Override {
     const std::vector<std::string_view> candidates(names.begin(), names.end());
     const std::string hint = DidYouMean(name, candidates);
     message += hint;
+    names.erase(std::remove(names.begin(), names.end(), ""), names.end());
     if (hint.empty() && !names.empty() && names.size() <= 12) {
       message += "; it has ";
       for (size_t i = 0; i < names.size(); ++i) message += (i > 0 ? ", " : "") + names[i];
+    } else if (hint.empty() && size > 0) {
+      message += "; elements are chosen by name, or by number from 0 to " + std::to_string(size - 1);
     }
+    if (hint.empty()) message += "; " + field.name() + "+=... adds one";
     Error(*step.element, message);
     return std::nullopt;
   }

@@ -12,6 +12,7 @@
 #include "core/lower_case.h"
 #include "features/time_text.h"
 #include "program/model_defaults.h"
+#include "program/var_meta.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -52,8 +53,12 @@ void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std
   std::string others = "name one that it has, ";
   for (const MetricOfLoss& metric : MetricsOf(desc.model())) others += "\"" + metric.name + "\", ";
   others += "\"loss\", or ";
+  const bool is_of_classes =
+      desc.model().loss_size() == 1 && ClassesRead(desc.model(), desc.model().loss(0)) > kClickClasses;
+  // Of classes there are two.
+  if (is_of_classes && name != "accuracy" && name != "logloss") field = "kind: ACCURACY";
   check.Error(path, "the model does not compute \"" + name + "\"; " + (desc.model().metric_size() > 0 ? others : "") +
-                        "add metric { " + field + " } to it");
+                        "add metric { " + field + " } to it" + (is_of_classes ? ", and say metric: \"accuracy\"" : ""));
 }
 
 /// What examples cannot be left out of one by one.

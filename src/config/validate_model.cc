@@ -583,8 +583,8 @@ class ModelCheck {
                                         " takes 0 and 1: give it two words and oov_buckets: 0 (1 by default), so that "
                                         "other texts have no id");
     }
-    if (label != nullptr && is_class) ClassLabel(loss, *label, path);
-    Activated(loss, path);
+    if (label != nullptr && is_class) CheckClassLabel(loss, *label, path);
+    CheckActivation(loss, path);
     if (label != nullptr && is_class && label->is_float) {
       check_.Error(path + ".label", "slot \"" + loss.label() + "\" holds floats, but " +
                                         LossDesc::Kind_Name(loss.kind()) + " reads a class (" + IdAdvice() + ")");
@@ -592,24 +592,24 @@ class ModelCheck {
   }
 
   /// Words that are classes have the ids 0 to classes - 1.
-  void ClassLabel(const LossDesc& loss, const DefinedName& label, const std::string& path) {
-    const int64_t classes = ClassesOf(model_, loss);
+  void CheckClassLabel(const LossDesc& loss, const DefinedName& label, const std::string& path) {
+    const int64_t classes = ClassesRead(model_, loss);
     if (label.is_hashed) {
       check_.Error(path + ".label", "slot \"" + loss.label() + "\" has ids of a hash, and " +
                                         LossDesc::Kind_Name(loss.kind()) +
                                         " reads classes from 0 on: vocabulary { words: [\"a\", \"b\", \"c\"] "
                                         "oov_buckets: 0 } numbers words, id {} takes numbers");
     } else if (classes > 0 && label.ids > classes) {
-      check_.Error(path + ".label", "slot \"" + loss.label() + "\" has ids up to " + std::to_string(label.ids - 1) +
-                                        " of its vocabulary, and layer \"" + loss.in(0) + "\" has " +
-                                        std::to_string(classes) + " classes, the last of which is " +
-                                        std::to_string(classes - 1) +
-                                        ": oov_buckets: 0 (1 by default) begins with 0 at the first word");
+      check_.Error(path + ".label",
+                   "slot \"" + loss.label() + "\" has ids up to " + std::to_string(label.ids - 1) +
+                       " of its vocabulary, and layer \"" + loss.in(0) + "\" has " + std::to_string(classes) +
+                       " classes, the last of which is " + std::to_string(classes - 1) +
+                       ": give it a class for each word; oov_buckets: 0 (1 by default) begins with 0 at the first");
     }
   }
 
   /// A loss of logits that reads probabilities, or the other way round, trains, and learns less.
-  void Activated(const LossDesc& loss, const std::string& path) {
+  void CheckActivation(const LossDesc& loss, const std::string& path) {
     if (loss.has_class_name() || loss.in_size() != 1) return;
     const auto layer = std::find_if(model_.layer().begin(), model_.layer().end(),
                                     [&](const LayerDesc& one) { return one.name() == loss.in(0); });

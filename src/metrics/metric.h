@@ -45,7 +45,7 @@ enum class MetricLabels : uint8_t {
 };
 
 /// What a measure reads of a row whose prediction is of more than two classes.
-enum class MetricClasses : uint8_t {
+enum class OfClasses : uint8_t {
   kLast,      ///< the value of the last one
   kLabels,    ///< that of the label's class; the label counts as 1
   kLikeliest  ///< 1 where the label's class has the largest value, else 0; the label counts as 1
@@ -53,7 +53,7 @@ enum class MetricClasses : uint8_t {
 
 /// The value of a row for kLabels and kLikeliest; 0 where the label is no class, NaN where it or a value of the row is
 /// NaN or infinite.
-float ValueOfClasses(MetricClasses classes, std::span<const float> row, float label);
+float ValueOfRow(OfClasses classes, std::span<const float> row, float label);
 
 /// Which of a measure's values is the better one.
 enum class MetricBetter : uint8_t {

@@ -18,19 +18,19 @@ double ScoreOf(MetricBetter better, double value) {
   return value;
 }
 
-float ValueOfClasses(MetricClasses classes, std::span<const float> row, float label) {
+float ValueOfRow(OfClasses classes, std::span<const float> row, float label) {
   const auto is_odd = [](float value) { return IsNonFinite(value); };
   if (is_odd(label) || std::any_of(row.begin(), row.end(), is_odd)) return std::numeric_limits<float>::quiet_NaN();
   if (label < 0 || label >= static_cast<float>(row.size()) || label != std::floor(label)) return 0;
-  const float value = row[static_cast<size_t>(label)];
-  if (classes == MetricClasses::kLabels) return value;
-  return value == *std::max_element(row.begin(), row.end()) ? 1 : 0;
+  const auto at = row.begin() + static_cast<std::ptrdiff_t>(label);
+  if (classes == OfClasses::kLabels) return *at;
+  return at == std::max_element(row.begin(), row.end()) ? 1 : 0;  // of equals the first, as argmax has it
 }
 
 Status RegisterBuiltinMetrics(MetricRegistry& registry) {
   using enum MetricLabels;
   using enum MetricBetter;
-  using enum MetricClasses;
+  using enum OfClasses;
   MR_TRY(registry.Add("AUC", "area under the ROC curve", {kTwo, kHigher, MakeAuc, true}));
   MR_TRY(registry.Add("LOGLOSS", "mean negative log likelihood", {kShares, kLower, MakeLogLoss, true, kLabels}));
   MR_TRY(registry.Add("NORMALIZED_ENTROPY", "log loss over the entropy of the mean label",

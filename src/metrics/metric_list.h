@@ -14,7 +14,7 @@ struct MetricInfo {
   MetricBetter better = MetricBetter::kHigher;
   std::unique_ptr<Metric> (*make)() = nullptr;  ///< null: AUC within groups, which is no list of sums (group_sample.h)
   bool is_weighted = false;                     ///< it reads MetricRows::weights
-  MetricClasses classes = MetricClasses::kLast;
+  OfClasses of_classes = OfClasses::kLast;      ///< what it reads of more than two
 };
 
 /// Metrics by name, "AUC": MetricDesc.kind, or for others than those of Millrace MetricDesc.class_name.

@@ -9,13 +9,13 @@
 #include "core/caught.h"
 #include "core/lower_case.h"
 #include "kernels/non_finite.h"
+#include "program/var_meta.h"
 #include "runtime/batch_check.h"
 
 namespace millrace {
 namespace {
 
-constexpr size_t kClickClasses = 2;  // no click, and a click
-constexpr size_t kLossSums = 2;      // the loss of each batch times its rows, the rows
+constexpr size_t kLossSums = 2;  // the loss of each batch times its rows, the rows
 
 /// A metric, which may be a plugin's.
 Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& info) {
@@ -61,7 +61,7 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
       entry.first = set->sums_;
       set->sums_ += static_cast<size_t>(entry.metric->size());
     }
-    entry.classes = info->classes;
+    entry.of_classes = info->of_classes;
     entry.looks_for = info->labels;
     // One look at a label is enough, the strictest.
     for (Entry& other : set->entries_) {
@@ -198,7 +198,8 @@ void MetricAccumulator::AddLoss(const SlotBatch& batch, std::optional<double> lo
   sums.Add(1, batch.rows());
 }
 
-Status MetricAccumulator::ReadPredictions(const SlotBatch& batch, size_t metric) {
+Status MetricAccumulator::ReadRows(const SlotBatch& batch, size_t metric) {
+  ReadLabels(batch, set_->entries_[metric].label);
   const auto rows = static_cast<size_t>(batch.rows());
   const Tensor& tensor = *predictions_[metric];
   prediction_buffer_.resize(rows);
@@ -214,11 +215,10 @@ Status MetricAccumulator::ReadPredictions(const SlotBatch& batch, size_t metric)
   const size_t width = static_cast<size_t>(tensor.numel()) / rows;
   MR_ASSIGN(const Tensor* const shown, host_view_.Of(tensor));
   const float* const values = shown->data<float>();
-  if (const MetricClasses classes = set_->entries_[metric].classes;
-      width > kClickClasses && classes != MetricClasses::kLast) {
+  if (const OfClasses classes = set_->entries_[metric].of_classes;
+      width > kClickClasses && classes != OfClasses::kLast) {
     for (size_t i = 0; i < rows; ++i) {
-      prediction_buffer_[i] =
-          ValueOfClasses(classes, {values + i * width, width}, std::exchange(label_buffer_[i], 1.0F));
+      prediction_buffer_[i] = ValueOfRow(classes, {values + i * width, width}, std::exchange(label_buffer_[i], 1.0F));
     }
     return Status::Ok();
   }
@@ -329,8 +329,7 @@ Status MetricAccumulator::AddMetrics(const RunContext& context) {
   const SlotBatch& batch = *context.batch;
   for (size_t m = 0; m < predictions_.size(); ++m) {
     const MetricSet::Entry& entry = set_->entries_[m];
-    ReadLabels(batch, entry.label);
-    MR_TRY(ReadPredictions(batch, m));
+    MR_TRY(ReadRows(batch, m));
     MR_TRY(ReadWeights(batch, m));
     LookAtLabels(context, m);
     const int64_t non_finite = CountNonFiniteRows();
@@ -360,8 +359,7 @@ Status MetricAccumulator::Keep(const RunContext& context) {
   kept.context = context;
   MR_TRY(ReadLoss(&kept.loss));
   for (size_t m = 0; m < predictions_.size(); ++m) {
-    ReadLabels(*context.batch, set_->entries_[m].label);
-    MR_TRY(ReadPredictions(*context.batch, m));
+    MR_TRY(ReadRows(*context.batch, m));
     MR_TRY(ReadWeights(*context.batch, m));
     MR_TRY(CopyToHost(*predictions_[m], &kept.copies[2 * m]));
     if (weights_[m] != nullptr) MR_TRY(CopyToHost(*weights_[m], &kept.copies[2 * m + 1]));

@@ -80,7 +80,7 @@ class MetricSet {
     std::string weights;  ///< empty: every row counts once
     SlotId label = -1;
     SlotId group = -1;
-    MetricClasses classes = MetricClasses::kLast;
+    OfClasses of_classes = OfClasses::kLast;
     MetricLabels looks_for = MetricLabels::kAny;  ///< kAny also where another entry looks at the same labels
     size_t first = 0;                             ///< of its sums; of a GAUC, its sample
   };
@@ -144,8 +144,8 @@ class MetricAccumulator {
   Status ReadLoss(std::optional<double>* loss);
   void AddLoss(const SlotBatch& batch, std::optional<double> loss);
   Status AddMetrics(const RunContext& context);
-  /// Labels are read before; of several classes they may become others.
-  Status ReadPredictions(const SlotBatch& batch, size_t metric);
+  /// Reads labels and predictions, and of more than two classes what the metric reads of them.
+  Status ReadRows(const SlotBatch& batch, size_t metric);
   /// Rows of weight 0 are taken out of what was read.
   Status ReadWeights(const SlotBatch& batch, size_t metric);
   void LookAtLabels(const RunContext& context, size_t metric) const;

@@ -36,12 +36,16 @@ Initializer BiasInitOf(const FcLayer& layer) {
   return init;
 }
 
-int ClassesOf(const ModelDesc& model, const LossDesc& loss) {
+int ClassesRead(const ModelDesc& model, const LossDesc& loss) {
   const bool is_of_classes = loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY;
   if (!is_of_classes || loss.has_class_name() || loss.in_size() != 1) return 0;
-  for (const LayerDesc& layer : model.layer()) {
-    if (layer.name() != loss.in(0) || layer.fc().units().empty()) continue;
-    return *layer.fc().units().rbegin();
+  std::string name = loss.in(0);
+  // A layer reads those before it.
+  for (auto layer = model.layer().rbegin(); layer != model.layer().rend(); ++layer) {
+    if (layer->name() != name) continue;
+    if (!layer->fc().units().empty()) return *layer->fc().units().rbegin();
+    if (!layer->has_activation()) return 0;
+    name = layer->activation().in();
   }
   return 0;
 }

@@ -19,9 +19,9 @@ Initializer InitOf(const TableDesc& table);
 /// How the weights of a layer start: as it says, else by Xavier.
 Initializer InitOf(const FcLayer& layer);
 
-/// How many classes a loss of classes (CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY) reads, where its input is an fc layer;
-/// else 0.
-int ClassesOf(const ModelDesc& model, const LossDesc& loss);
+/// How many classes a loss of classes (CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY) reads, where its input is an fc layer, or
+/// an activation of one; else 0.
+int ClassesRead(const ModelDesc& model, const LossDesc& loss);
 
 /// What is wrong with the name of a loss or a metric, which stands in file names and in lists; empty: nothing.
 std::string NameMistake(const std::string& name);

@@ -55,7 +55,7 @@ int64_t ClassesOf(const ProgramDesc& program, std::string_view name) {
   const VarDesc* const var = program.blocks().empty() ? nullptr : FindVar(program, name);
   if (var == nullptr || var->type().type() != VarType::LOD_TENSOR) return 0;
   const auto& dims = var->type().lod_tensor().tensor().dims();
-  return dims.size() == 2 && dims[1] > 2 ? dims[1] : 0;
+  return dims.size() == 2 && dims[1] > kClickClasses ? dims[1] : 0;
 }
 
 bool AreCountable(const Dims& dims) {

@@ -13,8 +13,11 @@ VarType::Type ToVarType(DType type);
 /// The variable of block 0 of this name; null when it is not declared.
 const VarDesc* FindVar(const ProgramDesc& program, std::string_view name);
 
-/// How many classes a prediction of this name has, the columns of [batch, columns]; 0 where these are two or fewer, for
-/// then the last one is all, and where block 0 has no such tensor.
+/// No click, and a click: a prediction of so many columns is the last one. More columns are classes.
+constexpr int64_t kClickClasses = 2;
+
+/// How many classes a prediction of this name has, the columns of [batch, columns]; 0 where these are kClickClasses or
+/// fewer, and where block 0 has no such tensor.
 int64_t ClassesOf(const ProgramDesc& program, std::string_view name);
 
 /// False for sizes of which no machine holds a tensor: with the others, kernels and shape rules may multiply.

@@ -169,9 +169,10 @@ std::vector<ConfigMistake> FindUnfitMetrics(const CompiledModel& model, const Me
     if (info == nullptr) continue;
     const std::string path = "model.metric[" + std::to_string(spec.metric) + "]";
     const int64_t classes = ClassesOf(model.main, spec.prediction);
-    if (classes > 0 && info->classes == MetricClasses::kLast) {
+    if (classes > 0 && info->of_classes == OfClasses::kLast) {
       mistakes.push_back({path, spec.kind + " is of one value an example, and \"" + spec.prediction + "\" has " +
-                                    std::to_string(classes) + " classes, of which ACCURACY and LOGLOSS are"});
+                                    std::to_string(classes) +
+                                    " classes: leave it out, or measure ACCURACY or LOGLOSS, which are of all"});
     }
     if (spec.weights.empty() || info->is_weighted) continue;
     mistakes.push_back(

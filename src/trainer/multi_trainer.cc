@@ -282,17 +282,23 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
 
 Status MultiTrainer::NoteInput(int64_t rows) {
   RunState& state = run_->state();
-  if (!state.trained.empty() && state.input_rows != rows) {
+  const int streams = ranks_ != nullptr ? session_->InputStreams(state.epoch) : 1;
+  const bool is_within = !state.trained.empty();
+  // Versions before did not note the rows of a day. One process has them in one order.
+  const bool is_noted = state.input_rows > 0 || !job_->is_incremental();
+  if (is_within && !is_noted && rows > 0 && ranks_ != nullptr) {
+    return InvalidConfig("the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
+                         ", and an earlier version wrote it, which did not note how ranks share out the rows of a day: "
+                         "go on from one between two days, or start anew with --resume=never");
+  }
+  if (is_within && is_noted && state.input_rows != rows) {
     return InvalidConfig("the checkpoint was written with " + std::to_string(state.input_rows) +
                          " rows in memory, and there are now " + std::to_string(rows) +
                          "; it stands in the middle of epoch " + std::to_string(state.epoch + 1) +
                          " of that input, so restore it, or start anew with --resume=never");
   }
-  // Positions of what streams are those of files.
-  state.input_rows = rows;
-  if (rows == 0) return Status::Ok();
-  const int streams = ranks_ != nullptr ? session_->InputStreams(state.epoch) : 1;
-  if (!state.trained.empty() && state.input_streams != streams) {
+  // Without rows in memory positions are those of files.
+  if (is_within && rows > 0 && state.input_streams != streams) {
     return InvalidConfig(
         "the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
         " of rows in the memory of " + std::to_string(state.input_streams) + " ranks that trained, and there are " +
@@ -300,6 +306,7 @@ Status MultiTrainer::NoteInput(int64_t rows) {
         (ranks_ != nullptr ? "start as many that train" : "with dist { update: ASYNC } one reads them as these did") +
         ", or start anew with --resume=never");
   }
+  state.input_rows = rows;
   state.input_streams = streams;
   return Status::Ok();
 }

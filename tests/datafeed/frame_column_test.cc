@@ -204,9 +204,11 @@ TEST(FrameColumn, DecimalsOfLargeScalesStayWithinTheirRoom) {
 TEST(FrameColumn, TypesWithoutTextsAreNamed) {
   for (const auto& [format, name] :
        std::vector<std::pair<std::string, std::string>>{{"+s", "a struct"},
-                                                        {"tDs", "\"tDs\" of Arrow"},
+                                                        {"+m", "a map"},
+                                                        {"tDs", "a duration"},
+                                                        {"ttu", "a time of day"},
                                                         {"w:4", "\"w:4\" of Arrow"},
-                                                        {"d:50,2,256", "\"d:50,2,256\" of Arrow"},
+                                                        {"d:50,2,256", "a decimal of more than 128 bits"},
                                                         {"d:5,64", "a decimal of scale 64"},
                                                         {"d:5,2000", "a decimal of scale 2000"},
                                                         {"d:5,-64", "a decimal of scale -64"},

@@ -127,8 +127,9 @@ TEST(ClassesJob, MetricsOfOneValueAreRefusedByName) {
                    "--validate_only"});
   EXPECT_EQ(trainer.Wait(), 2);
   const std::string said = trainer.errors();
-  EXPECT_THAT(said, HasSubstr("AUC is of one value an example, and \"prediction\" has 3 classes, of which ACCURACY and "
-                              "LOGLOSS are"));
+  EXPECT_THAT(said,
+              HasSubstr("AUC is of one value an example, and \"prediction\" has 3 classes: leave it out, or measure "
+                        "ACCURACY or LOGLOSS, which are of all"));
   EXPECT_THAT(said, HasSubstr("CALIBRATION is of one value an example"));
 }
 

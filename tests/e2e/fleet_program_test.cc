@@ -479,11 +479,10 @@ TEST(FleetProgram, AServersProgramHasNothingToServe) {
   for (const int ranks : {1, 2}) {
     Process server("trainer",
                    {"--trainer_desc=" + data.Write("async", kAdam), "--output_dir=" + output, "--set",
-                    "update_mode=HOGWILD", "--set",
-                    "program.main=\"" + data.folder() + "/server.prototxt\""},
+                    "update_mode=HOGWILD", "--set", "program.main=\"" + data.folder() + "/server.prototxt\""},
                    {.ranks = ranks});
     EXPECT_EQ(server.Wait(), 0) << server.errors();
-    EXPECT_THAT(server.errors(), HasSubstr("/server.prototxt is the program of a server (listen_and_serv): there is "
+    EXPECT_THAT(server.errors(), HasSubstr("/server.prototxt is the program of a server (listen_and_serv); there is "
                                            "nothing to serve: each trainer has a part of every table"));
     EXPECT_FALSE(fs::exists(output));
   }

@@ -383,15 +383,19 @@ TEST(MetricsTest, TheLogLossOfASharedLabelIsTheExpectedOne) {
 
 TEST(MetricsTest, OfClassesThatOfTheLabelIsReadOrWhetherItIsTheLikeliest) {
   const std::vector<float> row = {0.2F, 0.5F, 0.3F};
-  EXPECT_EQ(ValueOfClasses(MetricClasses::kLabels, row, 2), 0.3F);
-  EXPECT_EQ(ValueOfClasses(MetricClasses::kLikeliest, row, 2), 0);
-  EXPECT_EQ(ValueOfClasses(MetricClasses::kLikeliest, row, 1), 1);
+  EXPECT_EQ(ValueOfRow(OfClasses::kLabels, row, 2), 0.3F);
+  EXPECT_EQ(ValueOfRow(OfClasses::kLikeliest, row, 2), 0);
+  EXPECT_EQ(ValueOfRow(OfClasses::kLikeliest, row, 1), 1);
+  // Of equals the first is the likeliest: a model that tells nothing apart is not always right.
+  const std::vector<float> even(3, 1.0F / 3);
+  EXPECT_EQ(ValueOfRow(OfClasses::kLikeliest, even, 0), 1);
+  EXPECT_EQ(ValueOfRow(OfClasses::kLikeliest, even, 1) + ValueOfRow(OfClasses::kLikeliest, even, 2), 0);
   for (const float odd : {-1.0F, 3.0F, 0.5F, 1e30F}) {
-    EXPECT_EQ(ValueOfClasses(MetricClasses::kLabels, row, odd), 0) << odd;
-    EXPECT_EQ(ValueOfClasses(MetricClasses::kLikeliest, row, odd), 0) << odd;
+    EXPECT_EQ(ValueOfRow(OfClasses::kLabels, row, odd), 0) << odd;
+    EXPECT_EQ(ValueOfRow(OfClasses::kLikeliest, row, odd), 0) << odd;
   }
-  EXPECT_TRUE(std::isnan(ValueOfClasses(MetricClasses::kLabels, row, std::nanf(""))));
-  EXPECT_TRUE(std::isnan(ValueOfClasses(MetricClasses::kLikeliest, std::vector<float>{0.5F, INFINITY, 0}, 0)));
+  EXPECT_TRUE(std::isnan(ValueOfRow(OfClasses::kLabels, row, std::nanf(""))));
+  EXPECT_TRUE(std::isnan(ValueOfRow(OfClasses::kLikeliest, std::vector<float>{0.5F, INFINITY, 0}, 0)));
 }
 
 TEST(MetricsTest, OneClassAloneOrNoRowsHasNoAuc) {

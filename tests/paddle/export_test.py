@@ -73,8 +73,9 @@ model {
 OPERATORS_COLUMNS = "label,x,one,a,unread,b"
 
 
-def scores_of(path):
-    return [float(line.split("\t")[-1]) for line in support.read(path).splitlines()]
+def scores_of(path, columns):
+    """The last columns of every line: of two classes the last is the score, of more each is one."""
+    return [float(score) for line in support.read(path).splitlines() for score in line.split("\t")[-columns:]]
 
 
 def compare(what, got, wanted, most_steep=0.0):
@@ -95,6 +96,7 @@ class Run:
         self.out = folder + "/out"
         self.folder = folder
         self.missing = []
+        self.columns = 1  # of the scores that were predicted last
 
     def train(self, job, *settings, code=0):
         arguments = [self.bin + "/trainer", "--trainer_desc=" + job, "--output_dir=" + self.out]
@@ -106,7 +108,8 @@ class Run:
         scores = self.out + "/scores"
         support.run(self.bin + "/predictor", "--model_dir=" + self.out + "/" + model, "--input=" + lines,
                     "--pipe_command=cat", "--output=" + scores, *flags)
-        return [float(score) for score in support.read(scores).split()]
+        self.columns = len(support.read(scores).splitlines()[0].split("\t"))
+        return scores_of(scores, self.columns)
 
     def python(self, variable):
         python = os.environ.get(variable, "")
@@ -120,7 +123,7 @@ class Run:
             return
         support.run(python, HERE + "/recsys_models.py", "predict", self.out + "/paddle/" + prefix, columns, lines,
                     self.folder + "/paddle.tsv")
-        compare("Paddle, " + prefix, scores_of(self.folder + "/paddle.tsv"), wanted)
+        compare("Paddle, " + prefix, scores_of(self.folder + "/paddle.tsv", self.columns), wanted)
 
     def onnx(self, model, columns, lines, wanted, *options, most_steep=0.0):
         python = self.python("ONNXRUNTIME_PYTHON")
@@ -128,7 +131,7 @@ class Run:
             return
         support.run(python, HERE + "/onnx_runner.py", self.out + "/onnx/" + model, lines, columns,
                     self.folder + "/onnx.tsv", *options)
-        compare("onnxruntime, " + model, scores_of(self.folder + "/onnx.tsv"), wanted, most_steep)
+        compare("onnxruntime, " + model, scores_of(self.folder + "/onnx.tsv", self.columns), wanted, most_steep)
 
     def compare_online(self, layers):
         """Random numbers in place of what the embedding layers make; `layers` are (name, width), then whole slots."""

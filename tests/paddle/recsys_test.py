@@ -60,6 +60,12 @@ def check_operators(bin_dir, folder, ops):
         support.fail("no fused_fc_grad in:\n" + fused)
 
 
+def scores(bin_dir, folder, *flags):
+    """Of each line those that predictor gives it: one, or of more than two classes one of each."""
+    support.run(bin_dir + "/predictor", "--output=" + folder + "/scores", *flags)
+    return [[float(score) for score in line.split("\t")] for line in support.read(folder + "/scores").splitlines()]
+
+
 def check_model(bin_dir, python, folder):
     """Holds what this trainer makes of a job against what recsys_models.train wrote beside it."""
     names = json.loads(support.read(folder + "/names.json"))
@@ -70,17 +76,17 @@ def check_model(bin_dir, python, folder):
         compare_tables("batches", got, table(folder + "/fetch.tsv"), TOLERANCE)
         support.compare_variables(out + "/final", folder + "/final", FINAL_TOLERANCE, ANY)
     lines = folder + "/data/part-000"
-    ours = support.run(bin_dir + "/predictor", "--model_dir=" + out + "/paddle", "--input=" + lines).split()
-    ours = [[float(score)] for score in ours]
-    first = [row[-1:] for row in table(folder + "/predict.tsv")]
+    ours = scores(bin_dir, folder, "--model_dir=" + out + "/paddle", "--input=" + lines)
+    columns = len(ours[0])
+    first = [row[-columns:] for row in table(folder + "/predict.tsv")]
     compare_tables("our predictions with our model", ours[:len(first)], first, TOLERANCE)
     support.run(python, MODELS, "predict", out + "/paddle/model", ",".join(names["columns"]), lines,
                 folder + "/theirs.tsv")
-    theirs = [row[-1:] for row in table(folder + "/theirs.tsv")]
+    theirs = [row[-columns:] for row in table(folder + "/theirs.tsv")]
     compare_tables("Paddle's predictions with our model", theirs, ours, SAME_MODEL)
-    scores = support.run(bin_dir + "/predictor", "--model_dir=" + folder + "/inference", "--input=" + lines,
-                         "--data_feed=" + folder + "/job/data_feed.prototxt").split()
-    compare_tables("our predictions with Paddle's model", [[float(s)] for s in scores[:len(first)]], first, TOLERANCE)
+    of_paddle = scores(bin_dir, folder, "--model_dir=" + folder + "/inference", "--input=" + lines,
+                       "--data_feed=" + folder + "/job/data_feed.prototxt")
+    compare_tables("our predictions with Paddle's model", of_paddle[:len(first)], first, TOLERANCE)
 
 
 def main():

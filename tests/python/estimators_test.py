@@ -295,10 +295,18 @@ class EstimatorsTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "its model gives 3 scores a row .*, and y has numbers"):
             regressor.fit(columns, np.arange(600) % 3)
         self.assertFalse(hasattr(regressor, "model_"))
+        for value in (0.1, 0.3, 1.7, 0.0):
+            np.testing.assert_allclose(millrace.Regressor(epochs=1).fit(columns, np.full(600, value)).predict(few), value, atol=0.1)
+        weighed = dict(columns, weight=np.asarray(columns["noise"]))
+        own = millrace.Classifier(epochs=1).fit(weighed, y).job_
+        with self.assertRaisesRegex(ValueError, "X has a column 'weight', which is what the label, or the weight"):
+            millrace.Classifier(job=own).fit(weighed, y, eval_set=(weighed, y), eval_sample_weight=np.ones(600))
+        one_class = millrace.Classifier(epochs=2).fit(columns, y, eval_set=(columns, y), eval_sample_weight=(y == 0).astype(float))
+        self.assertEqual(one_class.best_score_, min(one["loss"] for one in one_class.report_.evaluations))
         with tempfile.NamedTemporaryFile("w", suffix=".prototxt") as file:
             with self.assertRaisesRegex(ValueError, "job: the text of a TrainerDesc, not the path"):
                 millrace.Classifier(job=file.name).fit(columns, y)
-        with self.assertRaisesRegex(ValueError, "texts and other values .int. are no classes together"):
+        with self.assertRaisesRegex(ValueError, "texts and other values, as 1, are no classes together"):
             millrace.Classifier().fit(columns, np.array(["a", 1] * 300, dtype=object))
         with self.assertRaisesRegex(ValueError, "y: its deviation is .* beyond floats of 32 bits"):
             millrace.Regressor().fit(columns, np.asarray(number) * 1e-30)

@@ -989,10 +989,10 @@ TEST_F(RanksTest, ADayInMemoryThatIsTrainedInPartIsSharedOutAmongOtherRanks) {
   };
   const std::string async = "dist { update: ASYNC } ";
   std::vector<Case> cases = {{1, 2, async + kInMemory}, {3, 1, async + kInMemory}, {2, 3, async + kShuffled}};
-  // More streams than a day has files.
+  // Streams, eight here and four below, of a day of two files.
   cases.push_back({2, 2, std::string(kSync) + kShuffled});
   if (!kIsSanitized) cases.push_back({4, 4, async + kShuffled});
-  // What streams has no such streams.
+  // A QueueDataset has nothing in memory: any number of ranks takes its files.
   cases.push_back({2, 3, async});
   for (const auto& [before, after, job_text] : cases) {
     const std::string job = large.CtrJob(job_text + days);
@@ -1007,11 +1007,28 @@ TEST_F(RanksTest, ADayInMemoryThatIsTrainedInPartIsSharedOutAmongOtherRanks) {
       if (entry.path().filename().string().starts_with("step-")) checkpoints.insert(entry.path().string());
     }
     ASSERT_GE(checkpoints.size(), 3U);
+    EXPECT_THAT(ReadFile(*checkpoints.begin() + "/MANIFEST").value(), Not(HasSubstr("ledger: \"\""))) << "within a day";
     const Ended last = RunRanks(job, after, Folder(name + "_on"), {.resume = *checkpoints.begin(), .overrides = by_id});
     for (const Status& status : last.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_EQ(last.summary.examples, 3000);
     EXPECT_EQ(CountsIn(Folder(name + "_on") + "/model/tables/t"), large.Counts(1));
   }
+}
+
+TEST_F(RanksTest, RanksThatAreLeftTrainEachLineOfADayInMemoryOnce) {
+  const SmallJob large(3000, 4);
+  const std::vector<std::string> files = large.files();
+  const std::string job = large.CtrJob(
+      "dist { update: ASYNC } " + std::string(kInMemory) + "incremental { pass { name: \"monday\" filelist: \"" +
+      files[0] + "\" filelist: \"" + files[1] + "\" filelist: \"" + files[2] +
+      "\" } pass { name: \"tuesday\" filelist: \"" + files[3] + "\" } } checkpoint { every_steps: 8 }");
+  const Ended ended =
+      RunRanks(job, 4, Folder("lost"),
+               {.overrides = {"model.table[0].key=ID", "fetch_config.print_period=4"}, .losses = {{3, 1}}});
+  for (const size_t r : {0, 2, 3}) ASSERT_TRUE(ended.statuses[r].ok()) << ended.statuses[r].ToString();
+  EXPECT_EQ(ended.summary.restarts, 1);
+  EXPECT_EQ(ended.summary.examples, 3000);
+  EXPECT_EQ(CountsIn(Folder("lost") + "/model/tables/t"), large.Counts(1));
 }
 
 TEST_F(RanksTest, DaysAreTrainedByRanksAtTheirOwnPace) {

@@ -40,11 +40,12 @@ inline Status CheckLabel(const InferShapeContext& context, std::string_view scor
 
 /// The slot that a label comes from, which a loss with weights reads by another name.
 inline std::string LabelSlot(const RunContext& context, const std::string& variable) {
-  if (context.batch == nullptr) return variable;
+  if (context.batch == nullptr || context.batch->schema().Find(variable) >= 0) return variable;
+  std::string found;
   for (const SlotSpec& slot : context.batch->schema().used()) {
-    if (variable.starts_with(slot.name + ".")) return slot.name;
+    if (variable.starts_with(slot.name + ".") && slot.name.size() > found.size()) found = slot.name;
   }
-  return variable;
+  return found.empty() ? variable : found;
 }
 
 /// kBadData that names the row of the first label outside [0, classes) other than ignore_index, where there is one.
