@@ -28,6 +28,7 @@
 #include "model/fleet_program.h"
 #include "program/block_builder.h"
 #include "program/program_files.h"
+#include "trainer/checkpoint_store.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/input_headers.h"
 #include "trainer/job_run.h"
@@ -164,6 +165,11 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   request.of_ranks = ranks != nullptr && ranks->size() > 1;
   // Operators are shown one by one, as they are before they are fused.
   if (FLAGS_print_ops == "authored" || FLAGS_print_ops == "lowered") request.overrides.emplace_back("fuse=false");
+  request.trained_passes = [ranks](const TrainerDesc& desc) {
+    const bool is_restart = ranks != nullptr && ranks->restarts() != nullptr && ranks->restarts()->count() > 0;
+    return CompletePasses(is_restart ? "auto" : FLAGS_resume,
+                          FLAGS_output_dir.empty() ? desc.output().dir() : FLAGS_output_dir);
+  };
   request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
   Result<JobAndEnvironment> read = LoadJob(std::move(request));
   MR_TRY(Agreed(ranks, read.status()));

@@ -223,7 +223,7 @@ int64_t FlopsPerExample(const ProgramDesc& program) {
 Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milliseconds patience) {
   const CompiledJob& job = session.job();
   if (job.feeds_itself()) return ValidateReaderProgram(session, stop);
-  MR_ASSIGN(Sample sample, TakeSample(job, job.FilesOfPass(0), "validate", stop, patience));
+  MR_ASSIGN(Sample sample, TakeSample(job, job.FilesOfPass(job.FirstPass()), "validate", stop, patience));
   std::fputs(BatchAsTable(*sample.batch, 0, kValuesShown).c_str(), stdout);
   MR_ASSIGN(const std::unique_ptr<Frame> frame, MakeForward(session, stop));
   MR_ASSIGN(const PassStats read, TrySample(job, job.exports(), *frame, std::move(sample), stop));

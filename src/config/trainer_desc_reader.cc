@@ -176,7 +176,9 @@ void WarnOfFewStreams(const LoadedConfig& config, const FieldPositions& position
                            !desc.dataset().global_shuffle();
   if (!deals_files || (config.files.size() == 1 && config.files[0] == kTrainedRows)) return;
   size_t files = config.pass_files.empty() ? config.files.size() : SIZE_MAX;
-  for (const std::vector<std::string>& of_pass : config.pass_files) files = std::min(files, of_pass.size());
+  for (const std::vector<std::string>& of_pass : config.pass_files) {
+    if (!of_pass.empty()) files = std::min(files, of_pass.size());
+  }
   if (files == 0 || files >= static_cast<size_t>(std::max(0, streams))) return;
   const int64_t batch_size = desc.data_desc().batch_size();
   diagnostics->Warning(
@@ -300,8 +302,18 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
       add_set({set.name(), i, {}, IsSplit(set)}, path,
               IsSplit(set) ? files : expand(set.filelist(), path + ".filelist"));
     }
+    const int64_t trained = request.trained_passes ? request.trained_passes(*config.desc) : 0;
     for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
       const std::string path = ElementPath("incremental.pass", i) + ".filelist";
+      if (i < trained) {
+        Diagnostics unheard = diagnostics.SourcesAlone();
+        const auto& entries = config.desc->incremental().pass(i).filelist();
+        ExpandFileList({entries.begin(), entries.end()}, path, positions, &unheard, request.stop);
+        if (unheard.errors() > 0) {
+          config.pass_files.emplace_back();
+          continue;
+        }
+      }
       const ExpandedFiles of_pass = expand(config.desc->incremental().pass(i).filelist(), path);
       config.pass_files.push_back(of_pass.names);
       if (config.desc->infer()) continue;  // it reads filelist alone

@@ -42,6 +42,9 @@ struct ConfigRequest {
   /// Rows may come from memory: of a job with features, a filelist that names no files is that of kTrainedRows, and
   /// then an eval.filelist that names none that of kEvaluatedRows, and those of eval.set likewise.
   bool may_lack_files = false;
+  /// How many passes at the head of `incremental` are trained already, of the configuration as it was overridden: their
+  /// files may be gone, and `pass_files` then has none of them. Empty: none is.
+  std::function<int64_t(const TrainerDesc&)> trained_passes = nullptr;
   /// Demands a model or a program; not for what only reads data.
   bool needs_model = true;
   /// What is to be written has a folder, by output.dir or otherwise; without one, asking for a checkpoint is a mistake,
@@ -75,7 +78,8 @@ struct LoadedConfig {
   std::vector<std::string> files;
   /// The sets of `desc.eval`, the one that is watched first. Empty without check_files.
   std::vector<EvalSet> eval_sets;
-  /// The same of every `desc.incremental.pass`; `files` are then those of all, one behind the other.
+  /// The same of every `desc.incremental.pass`; `files` are then those of all, one behind the other. Of a pass that is
+  /// trained and whose files are gone, none.
   std::vector<std::vector<std::string>> pass_files;
   /// Rendered warnings, to be shown to the user once; empty: none.
   std::string warnings;

@@ -25,6 +25,7 @@
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "trainer/batch_observers.h"
+#include "trainer/checkpoint_store.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/input_headers.h"
 #include "trainer/job_run.h"
@@ -251,6 +252,10 @@ class PyJob {
     Compiled made = RunInterruptibly<Compiled>([&](const std::stop_token& stop) -> Result<Compiled> {
       ConfigRequest request = request_;
       request.stop = stop;
+      // Whether the run goes on is said later.
+      request.trained_passes = [this](const TrainerDesc& desc) {
+        return CompletePasses("auto", output_dir_.empty() ? desc.output().dir() : output_dir_);
+      };
       request.overrides.insert(request.overrides.end(), read_rows_.begin(), read_rows_.end());
       Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &shared);
       MR_TRY(Agreed(group, read.status()));

@@ -201,6 +201,17 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   return Status::Ok();
 }
 
+int64_t CompletePasses(const std::string& resume, const std::string& output_dir) {
+  if (resume == "never" || (resume == "auto" && output_dir.empty())) return 0;
+  std::optional<CheckpointManifest> manifest;
+  if (resume == "auto") {
+    manifest = CheckpointStore::Open(output_dir + "/checkpoints", 1).NewestManifest();
+  } else if (Result<CheckpointManifest> read = ReadManifest(resume + "/MANIFEST"); read.ok()) {
+    manifest = *std::move(read);
+  }
+  return manifest.has_value() ? manifest->epoch() : 0;
+}
+
 std::optional<CheckpointManifest> CheckpointStore::NewestManifest() const {
   const Result<std::optional<uint64_t>> run = CurrentRun();
   const uint64_t run_id = run.ok() ? run->value_or(0) : 0;  // 0: any run

@@ -113,6 +113,10 @@ class CheckpointStore {
   std::set<std::string> between_;         ///< folders of CheckpointContent::is_between
 };
 
+/// How many passes are complete in the checkpoint that a run goes on from, by `resume` ("never", "auto" or a folder),
+/// as far as it can be read; its other files are not looked at.
+int64_t CompletePasses(const std::string& resume, const std::string& output_dir);
+
 /// A number for a new run, other than those of runs before.
 uint64_t NewRunId();
 

@@ -530,6 +530,13 @@ const std::string& CompiledJob::PassName(int64_t pass) const {
   return desc().incremental().pass(static_cast<int>(pass)).name();
 }
 
+int64_t CompiledJob::FirstPass() const {
+  if (!is_incremental()) return 0;
+  const auto& passes = config().pass_files;
+  const auto found = std::find_if(passes.begin(), passes.end(), [](const auto& files) { return !files.empty(); });
+  return found == passes.end() ? 0 : found - passes.begin();
+}
+
 const std::vector<std::string>& CompiledJob::FilesOfPass(int64_t pass) const {
   return is_incremental() ? config().pass_files[static_cast<size_t>(pass)] : config().files;
 }

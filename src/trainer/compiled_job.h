@@ -136,6 +136,8 @@ class CompiledJob {
   int64_t passes() const;
   /// Of an incremental job.
   const std::string& PassName(int64_t pass) const;
+  /// The first pass whose files are there: those of passes that are trained may be gone.
+  int64_t FirstPass() const;
   /// The files that a pass reads, in order.
   const std::vector<std::string>& FilesOfPass(int64_t pass) const;
 

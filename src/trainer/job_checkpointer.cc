@@ -244,7 +244,8 @@ Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& ses
                                                            job.desc().checkpoint().keep(), job.threads_at_rest()));
   std::unique_ptr<JobCheckpointer> checkpointer(
       new JobCheckpointer(session, std::move(store), NewRunId(), std::move(stop), terminal));
-  if (!job.feeds_itself() && !job.desc().infer()) MR_TRY(checkpointer->LookAtFiles(0, checkpointer->stop_));
+  if (!job.feeds_itself() && !job.desc().infer())
+    MR_TRY(checkpointer->LookAtFiles(job.FirstPass(), checkpointer->stop_));
   return checkpointer;
 }
 

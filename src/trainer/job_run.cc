@@ -339,6 +339,8 @@ class JobRun {
   Result<std::string> FindCheckpoint(const std::string& resume) { return checkpointer_->Find(resume); }
   /// Goes on from it.
   Status Resume();
+  /// Whether the passes that are to be trained have files.
+  Status CheckFilesOfPasses() const;
   bool keeps() const { return checkpointer_ != nullptr; }
   Status MakeTrainer();
   Status Train();
@@ -395,7 +397,20 @@ Status JobRun::Resume() {
                                                   : Status::Ok();
 }
 
+Status JobRun::CheckFilesOfPasses() const {
+  for (int64_t pass = resumed_.has_value() ? resumed_->epoch : 0; job_.is_incremental() && pass < job_.passes();
+       ++pass) {
+    if (!job_.FilesOfPass(pass).empty()) continue;
+    return NotFound(
+        "pass \"" + job_.PassName(pass) +
+        "\": its files are not there, and it is to be trained: the newest checkpoint is behind it, and this "
+        "run does not go on from that one");
+  }
+  return Status::Ok();
+}
+
 Status JobRun::MakeTrainer() {
+  MR_TRY(CheckFilesOfPasses());
   const bool infer = job_.desc().infer();
   TrainerHooks hooks;
   resumed_examples_ = resumed_.has_value() ? resumed_->examples : 0;

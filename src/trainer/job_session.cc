@@ -231,7 +231,7 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& 
   };
   if (!job.is_incremental()) return make(kAnyPass, job.config().files);
   // Whatever the desc has wrong is known before anything is trained.
-  MR_TRY(make(0, job.FilesOfPass(0)).status());
+  MR_TRY(make(job.FirstPass(), job.FilesOfPass(job.FirstPass())).status());
   std::vector<DatasetPass> passes;
   for (int64_t pass = 0; pass < job.passes(); ++pass) passes.push_back({job.PassName(pass), job.FilesOfPass(pass)});
   return std::unique_ptr<Dataset>(std::make_unique<IncrementalDataset>(job.schema(), std::move(passes), make));

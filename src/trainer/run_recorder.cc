@@ -79,7 +79,7 @@ void PrintFetched(const std::string& text) {
 int64_t ExpectedExamples(const CompiledJob& job, const std::stop_token& stop) {
   const TrainerDesc& desc = job.desc();
   const std::string feed = FeedNameFor(desc.dataset().class_name(), desc.data_desc());
-  return job.environment().feeds.ReadsText(feed) ? EstimateLines(job.FilesOfPass(0), stop) : 0;
+  return job.environment().feeds.ReadsText(feed) ? EstimateLines(job.FilesOfPass(job.FirstPass()), stop) : 0;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -93,6 +94,46 @@ TEST_P(IncrementalJob, MoreDaysGoOnFromTheLatestModel) {
   ASSERT_EQ(more.Wait(), 0) << more.errors();
   EXPECT_THAT(more.errors(), HasSubstr("epoch 2, step"));
   EXPECT_EQ(FolderContent(Out("days") + "/model"), FolderContent(Out("all") + "/model"));
+}
+
+// Logs are kept for some days; the job of the day after that used to end for want of the first one's.
+TEST_P(IncrementalJob, LogsOfTrainedDaysMayBeGone) {
+  Process all("trainer", Flags(Job(3), Out("all"), "never"));
+  ASSERT_EQ(all.Wait(), 0) << all.errors();
+  Process first("trainer", Flags(Job(2), Out("days"), "never"));
+  ASSERT_EQ(first.Wait(), 0) << first.errors();
+  std::filesystem::remove(small_.files()[0]);
+  std::filesystem::remove(small_.files()[1]);
+  for (const char* const looks : {"--validate_only", "--print_ops=fused"}) {
+    std::vector<std::string> flags = Flags(Job(3), Out("days"), "auto");
+    flags.emplace_back(looks);
+    Process looked("trainer", flags);
+    EXPECT_EQ(looked.Wait(), 0) << looked.errors();
+  }
+  Process more("trainer", Flags(Job(3), Out("days"), "auto"));
+  ASSERT_EQ(more.Wait(), 0) << more.errors();
+  EXPECT_EQ(FolderContent(Out("days") + "/model"), FolderContent(Out("all") + "/model"));
+  // A day that is to be trained needs its log.
+  Process anew("trainer", Flags(Job(3), Out("days"), "never"));
+  EXPECT_EQ(anew.Wait(), 3);
+  EXPECT_THAT(anew.errors(), HasSubstr("part-0"));
+  Process nothing_left("trainer", Flags(Job(3), Out("nowhere"), "auto"));
+  EXPECT_EQ(nothing_left.Wait(), 3) << nothing_left.errors();
+}
+
+TEST_P(IncrementalJob, ADayThatIsToBeTrainedAgainNeedsItsLog) {
+  Process first("trainer", Flags(Job(2), Out("days"), "never"));
+  ASSERT_EQ(first.Wait(), 0) << first.errors();
+  // The newest checkpoint is damaged, and the one before stands behind the first day.
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(Out("days") + "/checkpoints")) {
+    if (entry.path().filename().string().starts_with("step-")) newest = std::max(newest, entry.path().string());
+  }
+  std::filesystem::remove(small_.files()[1]);
+  std::ofstream(newest + "/metrics", std::ios::app) << "x";
+  Process again("trainer", Flags(Job(2), Out("days"), "auto"));
+  EXPECT_EQ(again.Wait(), 3) << again.errors();
+  EXPECT_THAT(again.errors(), HasSubstr("pass \"d1\": its files are not there, and it is to be trained"));
 }
 
 TEST_P(IncrementalJob, ARunKilledWithinADayGoesOnThere) {
