@@ -65,7 +65,7 @@ std::string TfRecord(std::string_view content) {
   return record;
 }
 
-Result<std::unique_ptr<EventWriter>> EventWriter::Create(const std::string& folder) {
+Result<std::unique_ptr<EventWriter>> EventWriter::Create(const std::string& folder, std::optional<int64_t> from) {
   MR_TRY(MakeFolder(folder));
   char host[256] = "localhost";
   gethostname(host, sizeof(host) - 1);
@@ -78,6 +78,11 @@ Result<std::unique_ptr<EventWriter>> EventWriter::Create(const std::string& fold
   std::string event = EventStart(0, static_cast<double>(seconds));
   AppendBytes(3, "brain.Event:2", &event);  // Event.file_version
   MR_TRY(writer->Append(event));
+  if (from.has_value()) {
+    event = EventStart(*from, static_cast<double>(seconds));
+    AppendBytes(7, "\x08\x01", &event);  // Event.session_log: SessionLog.status = START
+    MR_TRY(writer->Append(event));
+  }
   return writer;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,8 +21,9 @@ using Scalar = std::pair<std::string, double>;
 /// once. One thread.
 class EventWriter {
  public:
-  /// Makes the folder and the file. kIo.
-  static Result<std::unique_ptr<EventWriter>> Create(const std::string& folder);
+  /// Makes the folder and the file. kIo. TensorBoard no longer shows what files before have of steps from `from` on, as
+  /// a new session begins there; nothing: all stays.
+  static Result<std::unique_ptr<EventWriter>> Create(const std::string& folder, std::optional<int64_t> from);
 
   /// Adds one event; scalars that are not finite are left out. `seconds` since 1970.
   Status AddScalars(int64_t step, double seconds, std::span<const Scalar> scalars);

@@ -92,6 +92,7 @@ Status CsvColumnFeed::TakeHeader(std::string_view header) {
   MR_TRY(CheckDelimiter(header, names));
   MR_TRY(TakeNames(names, "the header"));
   header_ = header;
+  header_line_ = CsvLine(header_, true);
   NoteChanges(names);
   return Status::Ok();
 }
@@ -184,6 +185,11 @@ LineResult CsvColumnFeed::Read(std::string_view line) {
   if (cut_.count() != places_.size()) [[unlikely]] {
     if (cut_.count() < places_.size() || !options().ignore_trailing) return FailWidth(line);
     ++counted().trailing_lines;
+  }
+  if (line == header_line_ && cut_.count() > 1) [[unlikely]] {
+    Fail(LineErrorKind::kBadValue, "",
+         "expected values, found the header once more, as of files that were put together", 1);
+    return LineResult::kBad;
   }
   return PutRow(line);
 }

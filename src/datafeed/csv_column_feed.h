@@ -35,6 +35,7 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   CsvCutter cut_;
   bool has_headers_ = false;
   std::string header_;
+  std::string_view header_line_;  ///< the same as a line of the file
   std::string note_;
   std::vector<std::string> trained_;  ///< columns of the file that trained first; empty: not known
   std::shared_ptr<SaidOnce> said_;

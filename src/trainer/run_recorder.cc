@@ -97,7 +97,7 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const CompiledJob& job,
   recorder->resumed_step_ = resumed_step;
   if (resumed_step < 0) MR_TRY(recorder->OpenLines(""));
   if (job.desc().output().tensorboard() && !job.desc().infer()) {
-    MR_ASSIGN(recorder->events_, EventWriter::Create(folder + "/tensorboard"));
+    MR_ASSIGN(recorder->events_, EventWriter::Create(folder + "/tensorboard", resumed_step + 1));
   }
   return recorder;
 }
@@ -121,6 +121,10 @@ Status RunRecorder::GoOn() {
 }
 
 Status RunRecorder::OpenLines(const std::string& kept) {
+  // That of a run before says nothing of this one.
+  std::error_code none;
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  if (path_.ends_with("/metrics.jsonl")) std::filesystem::remove(folder / "run.json", none);
   MR_TRY(WriteFileAtomically(path_, kept));
   bytes_ = static_cast<int64_t>(kept.size());
   metrics_ = FileDescriptor(open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
@@ -323,7 +327,7 @@ Status RunRecorder::AddEvents(int64_t step, const std::vector<Scalar>& scalars) 
   if (!events_->IsThere()) {
     const std::string path = events_->path();
     TellLost(path);
-    auto anew = EventWriter::Create(std::filesystem::path(path).parent_path().string());
+    auto anew = EventWriter::Create(std::filesystem::path(path).parent_path().string(), std::nullopt);
     if (anew.ok()) events_ = std::move(*anew);
   }
   return events_->AddScalars(step, SecondsSince1970(), scalars);

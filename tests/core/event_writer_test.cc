@@ -44,7 +44,7 @@ std::vector<std::string> Records(const std::string& bytes) {
 TEST(EventWriterTest, WritesTheVersionAndThenScalars) {
   Result<TempDir> folder = TempDir::Create("events");
   ASSERT_TRUE(folder.ok());
-  Result<std::unique_ptr<EventWriter>> writer = EventWriter::Create(folder->path() + "/tensorboard");
+  Result<std::unique_ptr<EventWriter>> writer = EventWriter::Create(folder->path() + "/tensorboard", 301);
   ASSERT_TRUE(writer.ok()) << writer.status().ToString();
   const Scalar scalars[] = {{"train/loss", 0.5}, {"train/auc", std::nan("")}};
   ASSERT_TRUE((*writer)->AddScalars(300, 2.0, scalars).ok());
@@ -55,15 +55,17 @@ TEST(EventWriterTest, WritesTheVersionAndThenScalars) {
   ASSERT_EQ(files.size(), 1u);
   EXPECT_THAT(files[0], testing::HasSubstr("events.out.tfevents."));
   const std::vector<std::string> records = Records(*ReadFile(files[0]));
-  ASSERT_EQ(records.size(), 2u);
+  ASSERT_EQ(records.size(), 3u);
   EXPECT_THAT(records[0], testing::HasSubstr("brain.Event:2"));
   const std::string expected = std::string("\x09\0\0\0\0\0\0\0\x40", 9) + std::string("\x10\xac\x02", 3) +
                                std::string("\x2a\x13\x0a\x11\x0a\x0atrain/loss\x15\0\0\0\x3f", 21);
-  EXPECT_EQ(records[1], expected);
+  EXPECT_EQ(records[2], expected);
+  // The step, and session_log { status: START }.
+  EXPECT_THAT(records[1], testing::EndsWith(std::string("\x10\xad\x02\x3a\x02\x08\x01", 7)));
 }
 
 TEST(EventWriterTest, AFolderThatCannotBeMadeIsAnError) {
-  const auto writer = EventWriter::Create("/proc/no/such");
+  const auto writer = EventWriter::Create("/proc/no/such", std::nullopt);
   ASSERT_FALSE(writer.ok());
   EXPECT_EQ(writer.status().code(), StatusCode::kIo);
 }
