@@ -84,7 +84,8 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
   if (summary.run_batches == 0 && summary.examples > 0 && !summary.interrupted) {
     const std::string finished = "nothing was trained: the run that this one went on from was ";
     return finished +
-           (summary.stopped_early ? "stopped early; raise eval.early_stopping.patience" : "finished; raise epochs") +
+           (summary.stopped_early ? "stopped early; raise eval.early_stopping.patience"
+                                  : "finished; raise epochs (or add a pass of incremental)") +
            " to train on, or begin anew by --resume=never";
   }
   if (summary.run_batches == 0) return "nothing was trained";
@@ -146,8 +147,13 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
              MoreWorkers(summary, "leave slots that the model does not read out of data_desc, or use a faster machine");
     }
     const std::string waited = "workers waited for input " + Percent(share) + " of the time";
-    // For rows that the program has, or too short to be measured.
-    return most == 0 ? waited : waited + ", mostly on " + advice;
+    // What is read takes a part of that at least, but for rows that the program has.
+    constexpr double kLittle = 0.1;
+    if (most >= kLittle * wait) return waited + ", mostly on " + advice;
+    return summary.ranks < 2 ? waited
+                             : waited +
+                                   ", mostly for other ranks, which meet at checkpoints and evaluations: have these "
+                                   "less often (checkpoint.every_steps, eval.every_steps)";
   }
   if (summary.ranks > 1 && exchange > 0.3 * busy) {
     return "ranks waited for each other " + Percent(exchange / busy) + " of the time: " + FewerWorkers(summary) +

@@ -92,7 +92,8 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   finished.state.step = 50;
   finished.state.examples = 500;
   EXPECT_EQ(Summarize(finished, 2, 5).bottleneck,
-            "nothing was trained: the run that this one went on from was finished; raise epochs to train on, or begin "
+            "nothing was trained: the run that this one went on from was finished; raise epochs (or add a pass of "
+            "incremental) to train on, or begin "
             "anew by --resume=never");
   finished.stopped_early = true;
   EXPECT_THAT(Summarize(finished, 2, 5).bottleneck,
@@ -110,6 +111,11 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   EXPECT_THAT(mostly("fetch"), HasSubstr("on input_commands: make them faster"));
   EXPECT_THAT(mostly("named_pipe"), HasSubstr("on who writes the pipe that is read: "));
   EXPECT_EQ(mostly("wait_full"), "workers waited for input 75% of the time") << "nothing is known of why";
+  RunReport meets = ReportOf(3, 1);
+  for (PassReport& pass : meets.passes) pass.data.stage_seconds = {{"parse", 0.01}};
+  EXPECT_EQ(Summarize(meets, 2, 5).bottleneck, "workers waited for input 75% of the time");
+  EXPECT_THAT(Summarize(meets, 2, 5, {.count = 2, .processors = 2}).bottleneck,
+              HasSubstr("75% of the time, mostly for other ranks, which meet at checkpoints and evaluations"));
   parsing.load_seconds = 1;
   EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, Not(HasSubstr("InMemoryDataset")));
 }
