@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/edit_distance.h"
+#include "data_feed.pb.h"
 #include "model.pb.h"
 
 namespace millrace {

@@ -159,23 +159,24 @@ class Job:
         self.case = case
         self.out = case.path("out")
         self.update = rng.choice(("ASYNC", "SSP", "GEO", "SYNC"))
-        self.shuffles = rng.random() < 0.35
-        self.lines, self.epochs = 131072, rng.choice((2, 4))
+        memory = rng.choice(("", "", "", "local", "global"))
+        days = rng.random() < 0.4
+        self.shuffles = memory == "global"
+        self.lines, self.epochs = 131072, 1 if days else rng.choice((2, 4))
         self.files = data(case)
         self.counts = self.update in ("ASYNC", "SSP") and not self.shuffles and rng.random() < 0.7
         dist = {"ASYNC": "update: ASYNC", "SSP": "update: SSP staleness: %d" % rng.choice((0, 4)),
                 "GEO": "update: GEO geo_steps: %d" % rng.choice((4, 16)),
                 "SYNC": "update: SYNC micro_batches: %d" % rng.choice((4, 12))}[self.update]
         every = rng.choice((300, 1000)) // (8 if self.update == "SYNC" else 1)
-        text = "dist { %s } epochs: %d checkpoint { every_steps: %d } output { tensorboard: false }\n" % (dist, self.epochs, every)
-        if self.shuffles:
-            text += "dataset { class_name: \"InMemoryDataset\" global_shuffle: true }\n"
+        text = "dist { %s } checkpoint { every_steps: %d } output { tensorboard: false }\n" % (dist, every)
+        text += passes_of(self.files) if days else "epochs: %d\n" % self.epochs
+        if memory:
+            text += "dataset { class_name: \"InMemoryDataset\" %s_shuffle: true }\n" % memory
         make = jobs.counting_job if self.counts else jobs.deep_job
-        self.text = make(self.files, text, 64).replace("print_period: 7 ", "print_period: 100 ")
+        self.text = make([] if days else self.files, text, 64).replace("print_period: 7 ", "print_period: 100 ")
         self.path = case.write("job.prototxt", self.text)
-        # At their own pace a run goes on within an epoch of rows in memory with the same ranks alone.
-        self.keeps_ranks = self.shuffles and self.update != "SYNC"
-        self.name = self.update + (" behind a shuffle" if self.shuffles else "")
+        self.name = self.update + {"": "", "local": " in memory", "global": " behind a shuffle"}[memory] + (" by days" if days else "")
 
     def words(self):
         return (os.path.join(self.case.bin_dir, "trainer"), "--trainer_desc=" + self.path, "--output_dir=" + self.out)
@@ -216,6 +217,13 @@ class Job:
             wrong += sum(n != self.epochs for n in times) + abs(len(times) - self.lines // len(self.files))
         if wrong:
             raise Violation("%d of %d lines were not trained %d times" % (wrong, self.lines, self.epochs))
+
+
+def passes_of(files):
+    """Days of three files, of less than ranks and steps have streams, and of two."""
+    days = [files[first:first + 3] for first in range(0, len(files), 3)]
+    return "incremental { %s}\n" % "".join("pass { name: \"d%d\" %s} " % (
+        day, "".join("filelist: %s " % jobs.text_string(file) for file in names)) for day, names in enumerate(days))
 
 
 def data(case):
@@ -392,7 +400,7 @@ def disturbed(case, job, hosts):
     done = running.wait()
     if was_alive and not elastic:
         note_seconds(case, what, "ended", time.monotonic() - at)
-    look_at_end(running, done, job, words, elastic and fault is not the_head_is_killed)
+    look_at_end(running, done, words, elastic and fault is not the_head_is_killed)
     if hosts.open_mpi_5 and " go on\n" in done.err:
         case.tally["%s: the others went on" % what] += 1
     if done.code == 0:
@@ -400,7 +408,7 @@ def disturbed(case, job, hosts):
     hosts.expect_no_process("%s, %s" % (what, running.command()[-60:]), 75)
     # mpirun of Open MPI 5 ends with 0 when it loses a host.
     if done.code != 0 or (not elastic and "lost communication" in done.err):
-        count = count if job.keeps_ranks else rng.choice((1, 2, 3, 4))
+        count = rng.choice((1, 2, 3, 4))
         if len(hosts.up()) < count:
             hosts.all_up()
         last, _ = launch(case, job, hosts, False, count)
@@ -417,12 +425,10 @@ def note_seconds(case, what, then, seconds):
     case.tally["%s: %s %s" % (what, then, "within %d s" % bound if bound else "later")] += 1
 
 
-def look_at_end(running, done, job, words, must_end_well):
+def look_at_end(running, done, words, must_end_well):
     if done.code == 3 and "MPI has not " in done.err and not must_end_well:
         return  # Open MPI 5 tells no rank of another that was lost while MPI began or ended
     if done.code in (2, 3, 4) or (done.code != 0 and (must_end_well or words is None)):
-        if job.keeps_ranks and "no answer of" in done.err and "start as many" in done.err:
-            return  # as many ranks as before want hosts that do not answer
         running.fail("ended with %d" % done.code, done)
     if words is None and "restart 1" in done.err:
         running.fail("was started again, though nothing had ended", done)
