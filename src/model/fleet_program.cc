@@ -508,7 +508,7 @@ class Rewriter {
 
   /// Shows and clicks of each example, [batch, 2], as a push has them.
   std::string CountsOf(const OpDesc& op, const std::string& ids) {
-    const std::string counts = ids + "@COUNTS@" + std::to_string(IntOf(op, "table_id", 0));
+    std::string counts = ids + "@COUNTS@" + std::to_string(IntOf(op, "table_id", 0));
     const std::vector<std::string> both = {CountOf(op, "Shows", ids, counts + "@SHOW"),
                                            CountOf(op, "Clicks", ids, counts + "@CLICK")};
     Append(op, MakeOp("concat", {{"X", both}}, {{"Out", {counts}}}, {{"axis", int64_t{1}}}), OpRole::kBackward);
@@ -517,7 +517,7 @@ class Rewriter {
 
   /// One of them as floats [batch, 1]: a variable of the program, or what fill_constant would make for one example.
   std::string CountOf(const OpDesc& op, const char* which, const std::string& ids, const std::string& as) {
-    const std::string from = Argument(InputArguments(op, which));
+    std::string from = Argument(InputArguments(op, which));
     const auto type = static_cast<int64_t>(VarType::FP32);
     const auto constant = constants_.find(from);
     if (constant != constants_.end()) {
