@@ -123,6 +123,7 @@ class _Estimator:
         weights = None if sample_weight is None else _weights(sample_weight, rows)
         if eval_weight is not None and eval_set is None:
             raise ValueError("eval_sample_weight: fit has no eval_set")
+        others = None
         if eval_set is not None:
             eval_set = _columns.readable(eval_set[0]), eval_set[1]
             others = _columns.table_of(eval_set[0], "fit: eval_set")
@@ -145,6 +146,7 @@ class _Estimator:
         if self.early_stopping and eval_set is None:
             train, held = self._hold_out(rows, target if classes else None)
             eval_set = _columns.rows_at(X, held), target[held]
+            others = _columns.table_of(eval_set[0], "fit: X")
             X = _columns.rows_at(X, train)
             columns, rows, target = _columns.table_of(X, "fit: X"), len(train), target[train]
             if weights is not None:
@@ -160,7 +162,7 @@ class _Estimator:
         evaluated = None
         if eval_set is not None:
             ones = {} if weights is None else {weight: np.ones(len(eval_set[1])) if other_weights is None else other_weights}
-            evaluated = _columns.with_columns(eval_set[0], _columns.table_of(eval_set[0], "fit: eval_set"), {label: eval_set[1], **ones})
+            evaluated = _columns.with_columns(eval_set[0], others, {label: eval_set[1], **ones})
         with tempfile.TemporaryDirectory() as folder:
             job = Job.from_text(text, output_dir=folder, origin=type(self).__name__)
             model = os.path.join(folder, "model")
@@ -172,8 +174,9 @@ class _Estimator:
             except KeyboardInterrupt:
                 self._keep_what_is_trained(job, model, text)
                 raise
-            self._check_scores(Predictor(model).predictions, classes)
-            self._keep(model, text)
+            predictor = Predictor(model)
+            self._check_scores(predictor.predictions, classes)
+            self._keep(model, text, predictor)
         self._note_best("auc" if has_auc else "loss")
         return self
 
@@ -213,10 +216,10 @@ class _Estimator:
             raise ValueError("early_stopping: validation_fraction of %d rows leaves none to hold out; give fit an eval_set" % rows)
         return np.flatnonzero(~held), np.flatnonzero(held)
 
-    def _keep(self, folder, text):
+    def _keep(self, folder, text, predictor):
         self.job_ = text
         self.model_ = _content_of(folder)
-        self._predictor = Predictor(folder)
+        self._predictor = predictor
 
     def _keep_what_is_trained(self, job, folder, text):
         """The model of a training that Ctrl-C ended, unless it had not begun."""
@@ -224,7 +227,7 @@ class _Estimator:
             job.save_model(folder)
         except Error:
             return
-        self._keep(folder, text)
+        self._keep(folder, text, Predictor(folder))
 
     def _scores(self, X):
         """[rows, 1], or of more than two classes [rows, classes]."""

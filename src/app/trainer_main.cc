@@ -136,10 +136,18 @@ Result<bool> HasServerProgram(const TrainerDesc& desc, RankGroup* ranks) {
   return serves;
 }
 
+/// Whether ranks try a job again, without some that were lost.
+bool IsRestart(const RankGroup* ranks) {
+  return ranks != nullptr && ranks->restarts() != nullptr && ranks->restarts()->count() > 0;
+}
+
+std::string OutputDirOf(const TrainerDesc& desc) {
+  return FLAGS_output_dir.empty() ? desc.output().dir() : FLAGS_output_dir;
+}
+
 /// Where a try of a job goes on from. One behind a lost rank takes what the one before has saved.
 std::string ResumeOf(const RankGroup* ranks, const TrainerDesc& desc, const std::string& output_dir) {
-  const bool is_restart = ranks != nullptr && ranks->restarts() != nullptr && ranks->restarts()->count() > 0;
-  if (!is_restart) return FLAGS_resume;
+  if (!IsRestart(ranks)) return FLAGS_resume;
   if (ranks->leads()) {
     std::fprintf(stderr, "%s is lost; %s\n", ranks->restarts()->last_lost().c_str(),
                  ranks->size() == 1 ? "one rank goes on" : (std::to_string(ranks->size()) + " ranks go on").c_str());
@@ -166,9 +174,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   // Operators are shown one by one, as they are before they are fused.
   if (FLAGS_print_ops == "authored" || FLAGS_print_ops == "lowered") request.overrides.emplace_back("fuse=false");
   request.trained_passes = [ranks](const TrainerDesc& desc) {
-    const bool is_restart = ranks != nullptr && ranks->restarts() != nullptr && ranks->restarts()->count() > 0;
-    return CompletePasses(is_restart ? "auto" : FLAGS_resume,
-                          FLAGS_output_dir.empty() ? desc.output().dir() : FLAGS_output_dir);
+    return CompletePasses(IsRestart(ranks) ? "auto" : FLAGS_resume, OutputDirOf(desc));
   };
   request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
   Result<JobAndEnvironment> read = LoadJob(std::move(request));
@@ -184,7 +190,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
     std::fputs(PrintConfig(*config.desc).c_str(), stdout);
     return FlushStandardOutput();
   }
-  std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
+  std::string output_dir = OutputDirOf(*config.desc);
   const std::string resume = ResumeOf(ranks, *config.desc, output_dir);
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));

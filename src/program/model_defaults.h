@@ -19,8 +19,8 @@ Initializer InitOf(const TableDesc& table);
 /// How the weights of a layer start: as it says, else by Xavier.
 Initializer InitOf(const FcLayer& layer);
 
-/// How many classes a loss of classes (CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY) reads, where its input is an fc layer, or
-/// an activation of one; else 0.
+/// Counts the classes that CROSS_ENTROPY or SOFTMAX_CROSS_ENTROPY reads: the units of the fc layer below it, behind an
+/// activation layer or not. 0 for other losses, and where another layer is below.
 int ClassesRead(const ModelDesc& model, const LossDesc& loss);
 
 /// What is wrong with the name of a loss or a metric, which stands in file names and in lists; empty: nothing.

@@ -201,15 +201,17 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   return Status::Ok();
 }
 
+Result<std::optional<CheckpointManifest>> ManifestToResume(const std::string& resume, const std::string& output_dir) {
+  if (resume == "auto") return CheckpointStore::Open(output_dir + "/checkpoints", 1).NewestManifest();
+  if (!MayBeThere(resume + "/MANIFEST")) return NoCheckpoint(resume);
+  MR_ASSIGN(CheckpointManifest manifest, ReadManifest(resume + "/MANIFEST"));
+  return std::optional<CheckpointManifest>(std::move(manifest));
+}
+
 int64_t CompletePasses(const std::string& resume, const std::string& output_dir) {
   if (resume == "never" || (resume == "auto" && output_dir.empty())) return 0;
-  std::optional<CheckpointManifest> manifest;
-  if (resume == "auto") {
-    manifest = CheckpointStore::Open(output_dir + "/checkpoints", 1).NewestManifest();
-  } else if (Result<CheckpointManifest> read = ReadManifest(resume + "/MANIFEST"); read.ok()) {
-    manifest = *std::move(read);
-  }
-  return manifest.has_value() ? manifest->epoch() : 0;
+  const Result<std::optional<CheckpointManifest>> manifest = ManifestToResume(resume, output_dir);
+  return manifest.ok() && manifest->has_value() ? (*manifest)->epoch() : 0;
 }
 
 std::optional<CheckpointManifest> CheckpointStore::NewestManifest() const {

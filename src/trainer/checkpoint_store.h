@@ -113,6 +113,10 @@ class CheckpointStore {
   std::set<std::string> between_;         ///< folders of CheckpointContent::is_between
 };
 
+/// Reads what the checkpoint says of itself that a run goes on from, by `resume` ("auto" or a folder); its other files
+/// are not looked at. Nothing where "auto" finds none; NoCheckpoint and the errors of ReadManifest of a folder.
+Result<std::optional<CheckpointManifest>> ManifestToResume(const std::string& resume, const std::string& output_dir);
+
 /// How many passes are complete in the checkpoint that a run goes on from, by `resume` ("never", "auto" or a folder),
 /// as far as it can be read; its other files are not looked at.
 int64_t CompletePasses(const std::string& resume, const std::string& output_dir);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "config/feed_names.h"
-#include "core/contained_file.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
 #include "datafeed/file_columns.h"
@@ -20,7 +19,6 @@
 #include "dataset/statistics_pass.h"
 #include "features/feature_spec.h"
 #include "features/feature_statistics.h"
-#include "runtime/checkpoint_manifest.h"
 #include "trainer/checkpoint_store.h"
 #include "trainer/job_session.h"
 #include "trainer/progress_line.h"
@@ -32,13 +30,7 @@ namespace {
 /// What the features of the run knew whose checkpoint goes on; nullopt where there is none, so that the run starts
 /// anew.
 Result<std::optional<FeatureStates>> StatesOfCheckpoint(const FeaturePreparation& how) {
-  std::optional<CheckpointManifest> manifest;
-  if (how.resume == "auto") {
-    manifest = CheckpointStore::Open(how.output_dir + "/checkpoints", 1).NewestManifest();
-  } else {
-    if (!MayBeThere(how.resume + "/MANIFEST")) return NoCheckpoint(how.resume);
-    MR_ASSIGN(manifest, ReadManifest(how.resume + "/MANIFEST"));
-  }
+  MR_ASSIGN(const std::optional<CheckpointManifest> manifest, ManifestToResume(how.resume, how.output_dir));
   if (!manifest.has_value()) return std::optional<FeatureStates>();
   TrainerDesc job;
   if (!google::protobuf::TextFormat::ParseFromString(manifest->job(), &job)) return std::optional<FeatureStates>();
