@@ -15,7 +15,6 @@
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "paths.h"
-#include "sanitized.h"
 
 namespace millrace {
 namespace {
@@ -446,9 +445,7 @@ TEST(FleetProgram, ItsModelServes) {
 }
 
 TEST(FleetProgram, RanksComeToTheBytesOfOneProcess) {
-  if (kIsSanitized) GTEST_SKIP() << "sanitizers report what Open MPI does, and need suppressions for it";
-  if (std::system("command -v mpirun >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
-  if (!fs::exists(BinDir() + "/../lib/libmillrace_mpi.so")) GTEST_SKIP() << "built without MPI (libopenmpi-dev)";
+  if (const std::string reason = WhyNoRanks(); !reason.empty()) GTEST_SKIP() << reason;
   const FleetJob data;
   fs::copy(data.folder() + "/lines", data.folder() + "/more");
   const std::string job = data.Write("async", kAdam,
@@ -476,7 +473,8 @@ TEST(FleetProgram, AServersProgramHasNothingToServe) {
          "\"127.0.0.1:6174\" } attrs { name: \"optimize_blocks\" type: BLOCKS blocks_idx: 1 } } }\n"
          "blocks { idx: 1 parent_idx: 0 ops { type: \"sgd\" } }\n";
   const std::string output = data.folder() + "/out";
-  for (const int ranks : {1, 2}) {
+  // 0: no launcher.
+  for (const int ranks : WhyNoRanks().empty() ? std::vector<int>{0, 1, 2} : std::vector<int>{0}) {
     Process server("trainer",
                    {"--trainer_desc=" + data.Write("async", kAdam), "--output_dir=" + output, "--set",
                     "update_mode=HOGWILD", "--set", "program.main=\"" + data.folder() + "/server.prototxt\""},

@@ -13,6 +13,7 @@
 #include <iterator>
 
 #include "paths.h"
+#include "sanitized.h"
 
 namespace millrace {
 
@@ -117,6 +118,13 @@ std::string Process::errors() const {
 void Process::CloseOutput() {
   close(out_);
   out_ = -1;
+}
+
+std::string WhyNoRanks() {
+  if (kIsSanitized) return "sanitizers report what Open MPI does, and need suppressions for it";
+  if (std::system("command -v mpirun >/dev/null 2>&1") != 0) return "there is no mpirun (openmpi-bin)";
+  if (!std::filesystem::exists(BinDir() + "/../lib/libmillrace_mpi.so")) return "built without MPI (libopenmpi-dev)";
+  return "";
 }
 
 std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files,

@@ -56,6 +56,10 @@ class Process {
   std::string output_;
 };
 
+/// Why this machine or this build starts no ranks (Process::Options::ranks); empty where it does. A test that starts
+/// some asks first, and skips with the answer.
+std::string WhyNoRanks();
+
 /// What `predictor` says of the rows of files, in their order, by the model of a run's output folder, with more flags;
 /// a failed predictor fails the test.
 std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files,

@@ -15,7 +15,6 @@
 #include "e2e/small_job.h"
 #include "paths.h"
 #include "process_tree.h"
-#include "sanitized.h"
 
 namespace millrace {
 namespace {
@@ -26,11 +25,7 @@ using testing::Not;
 class RanksCommandTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (kIsSanitized) GTEST_SKIP() << "sanitizers report what Open MPI does, and need suppressions for it";
-    if (std::system("command -v mpirun >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
-    if (!std::filesystem::exists(BinDir() + "/../lib/libmillrace_mpi.so")) {
-      GTEST_SKIP() << "built without MPI (libopenmpi-dev)";
-    }
+    if (const std::string reason = WhyNoRanks(); !reason.empty()) GTEST_SKIP() << reason;
   }
   std::vector<std::string> Flags(const std::string& job, const std::string& out) const {
     return {"--trainer_desc=" + job, "--output_dir=" + Folder(out), "--resume=auto"};
