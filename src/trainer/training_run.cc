@@ -424,7 +424,9 @@ Status TrainingRun::ReportPass() {
 
 Status TrainingRun::ReportPoint(int64_t from, std::vector<FetchLine::Value> fetched) {
   return Together([&] {
-    if (pass_.batches == 0 || hooks_.reporter == nullptr || !PrintsNothing(*job_, from, state_.printed_batches))
+    // A run that goes on behind the last batch of a pass trains none of it.
+    const bool is_empty = pass_.batches == 0 && state_.trained.empty();
+    if (is_empty || hooks_.reporter == nullptr || !PrintsNothing(*job_, from, state_.printed_batches))
       return Status::Ok();
     return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_, std::move(fetched)));
   });

@@ -88,6 +88,23 @@ TEST(ResumedRun, PrintsTheWindowThatItStoodIn) {
   EXPECT_EQ(print(out + "/checkpoints/step-000000000010"), std::vector<std::string>(all.begin() + 1, all.end()));
 }
 
+TEST(ResumedRun, WritesThePointOfAnEpochWhoseLastBatchWasTrained) {
+  const SmallJob small(1000, 1);
+  const std::string job =
+      small.DeepJob("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 32 every_epochs: 3 keep: 100 }");
+  const std::string out = small.folder() + "/out";
+  std::vector<std::string> flags = TrainerFlags(job, out, "never");
+  flags.insert(flags.end(), {"--set", "fetch_config.print_period=0", "--set", "fetch_config.fetch_var_names=['auc']"});
+  ASSERT_EQ(Process("trainer", flags).Wait(), 0);  // 32 batches an epoch
+  const std::string metrics = ReadFile(out + "/metrics.jsonl").value();
+  ASSERT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);
+  std::filesystem::resize_file(out + "/metrics.jsonl", 0);
+  flags[2] = "--resume=" + out + "/checkpoints/step-000000000032";
+  Process resumed("trainer", flags);
+  ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_EQ(ReadFile(out + "/metrics.jsonl").value(), metrics);
+}
+
 class KilledSerialRun : public testing::TestWithParam<SerialCase> {};
 
 TEST_P(KilledSerialRun, EndsWithTheBytesOfAnUndisturbedOne) {
