@@ -51,7 +51,8 @@ def accuracy(input, label, k=1, correct=None, total=None):
 def auc(input, label, curve="ROC", num_thresholds=2 ** 12 - 1, topk=1, slide_steps=1):
     """(auc of all batches so far, auc of the last slide_steps batches, their states). `input` is [batch, 2].
 
-    Training counts in the states. A program.clone(for_test=True), and each infer_from_dataset, counts for itself.
+    Training counts in the states. A program.clone(for_test=True), and each infer_from_dataset, counts for itself; scope.get of a
+    state has both, until scope.set.
     """
     program = program_of({"input": input})
     found, states = [], []

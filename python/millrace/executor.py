@@ -105,6 +105,7 @@ class Executor:
         for source in program._sources:
             feed = {**source._next_feed(feed), **feed}
         feeds = _feeds(program, feed)
+        scope._count_alone(program)
         with _places(program):
             return _millrace.run_program(scope._scope, (program._key, program._version()), program.serialize, feeds,
                                          _fetches(program, fetch_list), program.random_seed, program._own_counts(scope),
@@ -119,7 +120,7 @@ class Executor:
         debug         shows the TrainerDesc that runs, lists the operators, and prints a profile every 100 batches, on standard error
         fetch_list    variables that worker 0 prints on sys.stdout every print_period batches (0: never), and that
                       Report.history keeps, under the texts of fetch_info; those of one value are in Report.metrics as they
-                      were after the last batch
+                      were after the last batch, what several threads or ranks count (auc) of all of them
         verbose       False: Report.history alone has them, and nothing is printed
         fetch_handler a FetchHandler, which sees variables while it goes on
         update_mode   "SERIAL" (one worker's default: file and line order, the same to the bit each time), "HOGWILD" (that
@@ -133,8 +134,8 @@ class Executor:
 
     def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True):
-        """The same without gradients and updates: no parameter and no table changes. What a layer counts (auc) is of this pass
-        alone, whatever was counted before and elsewhere."""
+        """The same without gradients and updates: no parameter and no table changes. The auc of its Report is of this pass alone,
+        whatever was counted before and elsewhere. What the program counts, fetched or not, adds up in the scope."""
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                                       fetch_handler, update_mode, True, verbose)
 
@@ -212,7 +213,7 @@ class Executor:
         return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer,
                          _is_of_ranks(dataset, infer))
 
-    def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None, on_ranks=False):
+    def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):
         """The TrainerDesc of a run."""
         _check_has_layers(call, program)
         _checks.whole("print_period", print_period, 0)
@@ -226,8 +227,8 @@ class Executor:
         info = [_checks.text("fetch_info", one) for one in fetch_info] if fetch_info is not None else names
         if len(info) != len(names):
             raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
-        # Ranks share what all their workers count in.
-        states = {"stat_var_names": program.auc_states} if workers > 1 and not on_ranks else {}
+        counted = [*program.auc_states, *_millrace.unread_counters(program.serialize())] if workers > 1 else []
+        states = {"stat_var_names": list(dict.fromkeys(counted))} if counted else {}
         desc = TrainerFactory()._create_trainer({**states, **(opt_info or {})})
         desc._set_program(program)
         desc._set_thread(workers)
@@ -254,7 +255,7 @@ class Executor:
         if infer:
             fields.append("infer: true")
         return self._describe(call, program, workers, debug, fetch_list, fetch_info, print_period, fields,
-                              None if infer else program._pipeline_opt, on_ranks)
+                              None if infer else program._pipeline_opt)
 
     def _run(self, call, program, desc, scope, debug, fetch_handler, memory, stacklevel, verbose, infer=False, on_ranks=False):
         if fetch_handler is not None:
@@ -265,9 +266,13 @@ class Executor:
         sys.stderr.flush()
         with tempfile.TemporaryDirectory(prefix="millrace") as folder, _places(program):
             program.save(folder)
-            counted = _millrace.counted_variables(program.serialize()) if infer or program._is_test else []
-            result = _millrace.run_dataset(_scope(scope)._scope, desc._text(folder), memory, fetch_handler, counted,
-                                           program._root()._key, not verbose or not _ranks.leads(), on_ranks)
+            if on_ranks:
+                _scope(scope)._share_counts(call)
+            else:
+                _scope(scope)._count_alone(program)
+            result = _millrace.run_dataset(_scope(scope)._scope, desc._text(folder), memory, fetch_handler,
+                                           infer or program._is_test, program._root()._key, not verbose or not _ranks.leads(),
+                                           on_ranks)
         if on_ranks:
             result = _ranks.of_leader(result, "the report of " + call)
         non_finite = result.pop("non_finite_losses")

@@ -3,11 +3,12 @@
 import contextlib
 import itertools
 import os
+import pickle
 import threading
 from typing import NamedTuple
 import weakref
 
-from . import _checks, _millrace, unique_name
+from . import _checks, _millrace, _ranks, unique_name
 from .errors import AlreadyExistsError, ConfigError, IoError, NotFoundError
 
 __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "TableRows", "Variable", "default_main_program", "default_startup_program",
@@ -210,6 +211,7 @@ class Program:
         self._is_test = False  # whether it is a clone for tests
         self._dist = ""  # how ranks train it: the text of TrainerDesc.dist
         self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
+        self._counters = None, ()  # the version, and the variables that it counts in
         self._pipeline_opt = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
         self._tables = []  # names of what embedding layers look up, in their order; its clones' as well
         self._sparse_tables = {}  # of those with a vocabulary that fleet may spread, the rule of their own
@@ -329,8 +331,14 @@ class Program:
         if not self._is_test:
             return None
         if scope not in self._counts:
-            self._counts[scope] = _millrace.OwnCounts(_millrace.counted_variables(self.serialize()))
+            self._counts[scope] = _millrace.OwnCounts(self.serialize())
         return self._counts[scope]
+
+    def _counted(self):
+        """The variables that it adds to from batch to batch."""
+        if self._counters[0] != self._version():
+            self._counters = self._version(), _millrace.counters(self.serialize())
+        return self._counters[1]
 
     def serialize(self):
         """The ProgramDesc as bytes, as Paddle saves it."""
@@ -422,6 +430,7 @@ class Scope:
     def __init__(self):
         self._scope = _millrace.Scope()
         self._named = set()  # by var()
+        self._shared = {}  # of what this rank has counted alone since: what all ranks had
 
     def __repr__(self):
         try:
@@ -437,6 +446,36 @@ class Scope:
         """Writes a tensor; one that is there keeps its shape and type."""
         import numpy as np
         self._scope.set(name, np.asarray(_checks.unmasked('variable "%s"' % name, array)))
+        self._shared.pop(name, None)
+
+    def _count_alone(self, program):
+        """Before a run of this rank alone: keeps what all have counted."""
+        for name in program._counted() if _ranks.size() > 1 else ():
+            value = None if name in self._shared else self.get(name)
+            if value is not None:
+                self._shared[name] = value
+
+    def _of_all(self, name, op="sum"):
+        """A variable's value, with what each rank has counted alone: a collective where this one has."""
+        value, shared = self.get(name), self._shared.get(name)
+        if shared is None or shared.shape != value.shape:
+            return value
+        return shared + _ranks.allreduce(value - shared) if op == "sum" else _ranks.allreduce(value, op)
+
+    def _share_counts(self, call):
+        """Before a run of all ranks: adds up what each has counted alone."""
+        if _ranks.size() == 1:
+            return
+        alone = {name: (self.get(name) - shared, self._scope.has_seen(name)) for name, shared in self._shared.items()
+                 if shared.shape == self.get(name).shape}
+        totals, seen = dict(self._shared), set()
+        for theirs in map(pickle.loads, _ranks.gather(pickle.dumps(alone), call)):
+            for name, (counted, is_seen) in theirs.items():
+                totals[name] = totals.get(name, self.get(name)) + counted
+                seen.update([name] if is_seen else [])
+        for name, total in totals.items():
+            (self._scope.set_seen if name in seen else self._scope.set)(name, total)
+        self._shared.clear()
 
     def names(self):
         """Of all its variables."""

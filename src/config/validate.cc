@@ -608,8 +608,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge",
          "enable_pv_merge, as the rows of a page view may lie on several ranks; train in one process, or leave it out "
          "and train the rows one by one");
-  refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]",
-         "stat_var_names; leave them out: what a program counts in integers adds up over ranks");
 }
 
 /// Rules of tables whose rows ranks cannot train copies of.

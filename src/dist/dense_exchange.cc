@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "dist/part_of.h"
@@ -95,6 +96,7 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
     }
   }
   const Updated updated = UpdatedBy(step);
+  const std::set<std::string_view> counters(options_.counters.begin(), options_.counters.end());
   const float share = 1.0f / static_cast<float>(ranks_->trainers());
   const float sum_share = std::min(1.0f, 2 * share);
   const float scaled_share = ranks_->trainers() > 2 ? share : sum_share;
@@ -114,7 +116,9 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
     } else {
       const bool is_parameter = updated.parameters.contains(name);
       Place place{tensor, 0, count, updated.sums.contains(name) ? sum_share : share, Kind::kOther};
-      if (updated.scaled.contains(name)) {
+      if (counters.contains(name) && !is_parameter) {
+        place.weight = 1;
+      } else if (updated.scaled.contains(name)) {
         place.weight = scaled_share;
         place.kind = Kind::kScaledParameter;
       } else if (is_parameter) {

@@ -29,7 +29,8 @@ namespace millrace {
 ///
 /// For parameters, and for what optimizers sum up, the weight is 1 with two ranks, whose updates then add up as those
 /// of the workers of one process do (Hogwild), and 2 / trainers with more: whole updates of many, made from the same
-/// parameters, overshoot. It is 1 / trainers for the rest, running means among them, and 1 for counts (int64).
+/// parameters, overshoot. It is 1 / trainers for the rest, running means among them, and 1 for what the program counts:
+/// int64, and float32 that it adds to.
 ///
 /// What the weight leaves of a parameter's moves is held back, and comes little by little with the next exchanges of
 /// all ranks: 1 / (5 trainers) of it with each. So all that was learnt arrives, as in one process. Where ranks together
@@ -61,6 +62,7 @@ class DenseExchange {
     size_t small = 4096;                   ///< values that a small variable has at most
     size_t all_small = 65536;              ///< and small ones together: the smallest of all
     WireFloat wire = WireFloat::kFloat32;  ///< what 16 bits cut off travels with the next exchange
+    std::vector<std::string> counters = {};  ///< that the program adds to (CountersOf)
   };
 
   /// For the variables that `step` writes and that outlive a batch, in `root`. kInvalidConfig for one of another type

@@ -31,6 +31,7 @@
 #include "dataset/rows_of_rank.h"
 #include "dist/dense_of_leader.h"
 #include "program/block_builder.h"
+#include "program/counters.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
 #include "program/var_meta.h"
@@ -146,17 +147,35 @@ class PyScope {
     });
     trained_[key] = {};
     run_ids_.erase(key);
+    seen_.clear();
     ++version_;
   }
 
+  /// Counts with what programs that measure themselves have seen, as in Paddle, where these count by the same names.
   py::object Get(const std::string& name) {
     RanksOfProcess();  // rows may lie on others
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const Variable* variable = scope.value->Find(name);
     if (variable != nullptr && variable->Is<TablePtr>()) return ToRows(*variable->Get<TablePtr>());
     if (variable == nullptr || !variable->Is<Tensor>()) return py::none();
-    return ToArray(variable->Get<Tensor>());
+    py::array array = ToArray(variable->Get<Tensor>());
+    if (const auto seen = seen_.find(name); seen != seen_.end() && array.dtype().equal(py::dtype::of<int64_t>())) {
+      auto* const counts = static_cast<int64_t*>(array.mutable_data());
+      const size_t size = std::min(static_cast<size_t>(array.size()), seen->second.size());
+      for (size_t i = 0; i < size; ++i) counts[i] += seen->second[i];
+    }
+    return array;
   }
+  /// What Get is to give for a count, where training has not seen all of it.
+  void SetSeen(const std::string& name, const py::array_t<int64_t, py::array::c_style>& total) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    const Variable* variable = scope.value->Find(name);
+    if (variable == nullptr || !variable->Is<Tensor>() || variable->Get<Tensor>().numel() != total.size()) return;
+    std::vector<int64_t>& seen = seen_[name];
+    seen.assign(total.data(), total.data() + total.size());
+    for (size_t i = 0; i < seen.size(); ++i) seen[i] -= variable->Get<Tensor>().data<int64_t>()[i];
+  }
+  bool HasSeen(const std::string& name) const { return seen_.contains(name); }
   void Set(const std::string& name, const py::array& array) {
     const py::array values = py::array::ensure(array, py::array::c_style);
     const DType type = DTypeOfArray(values, "variable \"" + name + "\"");
@@ -175,6 +194,7 @@ class PyScope {
     }
     void* to = tensor->ResizeRaw(type, Dims(std::span<const int64_t>(shape)));
     ++version_;
+    seen_.erase(name);
     if (values.nbytes() > 0) std::memcpy(to, values.data(), static_cast<size_t>(values.nbytes()));
   }
   /// The queue holder of that name, made when it is not there. It lives as long as the scope.
@@ -486,6 +506,7 @@ class PyScope {
   }
   /// Another one after all that changes parameters.
   uint64_t version() const { return version_; }
+  SeenCounts* seen() { return &seen_; }
   std::unique_ptr<Scope>& scope() { return scope_; }
   RunState State(int64_t key) {
     RunState state;
@@ -575,6 +596,7 @@ class PyScope {
   std::map<int64_t, PreparedProgram::Trained> trained_;     ///< by program
   std::map<int64_t, uint64_t> run_ids_;                     ///< of checkpoints that were written or loaded, by program
   uint64_t version_ = 1;
+  SeenCounts seen_;
 };
 
 /// An InMemoryDataset that outlives runs: loaded once, trained on as often as one likes. Ranks make it together, and
@@ -832,6 +854,9 @@ std::string JobText(const LoadedConfig& config) {
   const std::string path = desc.program().main();
   desc.clear_program();
   desc.clear_filelist();
+  // What rank 0 alone shows.
+  desc.clear_fetch_config();
+  desc.clear_debug();
   std::string text = PrintConfig(desc);
   const Result<std::string> bytes = ReadFile(path);
   const Result<ProgramDesc> program =
@@ -885,10 +910,10 @@ Result<RunReport> Train(JobSession& session, TrainerHooks hooks, std::stop_sourc
 }
 
 /// Trains (or infers) as a TrainerDesc says, on the scope's parameters and, if there is one, a loaded dataset; with
-/// `on_ranks` together with the other ranks, if there are some. `counted` names the variables that this run counts in
-/// for itself. Of ranks the one that leads has the whole report.
-py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler,
-                    const std::vector<std::string>& counted, int64_t key, bool is_quiet, bool on_ranks) {
+/// `on_ranks` together with the other ranks, if there are some. With `measures` what its `auc` operators count is of
+/// this run alone. Of ranks the one that leads has the whole report.
+py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler, bool measures,
+                    int64_t key, bool is_quiet, bool on_ranks) {
   const auto start = std::chrono::steady_clock::now();
   const ProcessRanks* const ranks = on_ranks ? RanksOfProcess() : nullptr;
   Result<LoadedConfig> config = ReadOwnDesc("train_from_dataset", text, true, ranks != nullptr);
@@ -903,8 +928,8 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   AgreeOrThrow(ranks, compiled.status());
   const std::shared_ptr<const CompiledJob>& job = *compiled;
   ExclusiveAccess<Scope> scope(on.scope(), "scope");
-  OwnCounts counts(counted);
-  const Counting counting(&counts, *scope.value, on.version());
+  OwnCounts counts(job->model().main);
+  const Counting counting(measures ? &counts : nullptr, *scope.value, on.version(), on.seen());
   std::optional<ExclusiveAccess<Dataset>> dataset;
   if (memory != nullptr) dataset.emplace(memory->dataset(), "dataset");
   std::optional<RowsOfRank> own_rows;
@@ -983,7 +1008,7 @@ py::list RunProgram(PyScope& on, const std::pair<int64_t, int64_t>& program, con
     int64_t key;
     PreparedProgram::Trained trained;
   } counted{on, program_key, on.trained(program_key)};
-  const Counting counting(counts, *scope.value, on.version());
+  const Counting counting(counts, *scope.value, on.version(), on.seen());
   try {
     py::list results = prepared->Run(feeds, &counted.trained);
     on.KeepPrepared(std::move(prepared));
@@ -1002,6 +1027,8 @@ void BindSession(py::module_& module) {
       .def("run_startup", &PyScope::RunStartupProgram)
       .def("get", &PyScope::Get)
       .def("set", &PyScope::Set)
+      .def("set_seen", &PyScope::SetSeen)
+      .def("has_seen", &PyScope::HasSeen)
       .def("queue_holder", &PyScope::QueueHolder, py::return_value_policy::reference_internal)
       .def("reset_reader", &PyScope::ResetReader)
       .def("items_read", &PyScope::ItemsRead)
@@ -1032,12 +1059,15 @@ void BindSession(py::module_& module) {
       .def("size", &PyMemory::Size)
       .def("pv_size", &PyMemory::PvSize);
   module.def("run_dataset", &RunDataset, py::arg("scope"), py::arg("text"), py::arg("memory").none(true),
-             py::arg("handler"), py::arg("counted"), py::arg("key"), py::arg("is_quiet"), py::arg("on_ranks"));
-  py::class_<OwnCounts>(module, "OwnCounts").def(py::init<std::vector<std::string>>());
+             py::arg("handler"), py::arg("measures"), py::arg("key"), py::arg("is_quiet"), py::arg("on_ranks"));
+  py::class_<OwnCounts>(module, "OwnCounts").def(py::init([](const std::string& program) {
+    return OwnCounts(ProgramOf(program));
+  }));
   module.def("run_program", &RunProgram, py::arg("scope"), py::arg("program"), py::arg("serialize"), py::arg("feeds"),
              py::arg("fetches"), py::arg("seed"), py::arg("counts").none(true), py::arg("key"));
   module.def("programs_prepared", &PreparedProgram::made);
-  module.def("counted_variables", [](const std::string& program) { return CountedVariables(ProgramOf(program)); });
+  module.def("counters", [](const std::string& program) { return CountersOf(ProgramOf(program)); });
+  module.def("unread_counters", [](const std::string& program) { return UnreadCountersOf(ProgramOf(program)); });
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "program/counters.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -16,39 +17,54 @@ Tensor* TensorOf(const Scope& scope, const std::string& name) {
 
 }  // namespace
 
+OwnCounts::OwnCounts(const ProgramDesc& program) {
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      if (op.type() != "auc") continue;
+      for (const char* output : {"StatPosOut", "StatNegOut"}) {
+        for (std::string& name : OutputArguments(op, output)) {
+          const auto is_known = [&](const Count& count) { return count.name == name; };
+          if (std::any_of(counts_.begin(), counts_.end(), is_known)) continue;
+          counts_.push_back({std::move(name), CountsAllBatches(op), {}, {}});
+        }
+      }
+    }
+  }
+}
+
 void OwnCounts::Enter(Scope& scope, uint64_t version) {
-  for (size_t i = 0; i < names_.size(); ++i) {
-    const Tensor* theirs = TensorOf(scope, names_[i]);
-    if (theirs == nullptr || theirs->empty() || (!tensors_[i].empty() && version == version_)) continue;
-    void* values = tensors_[i].ResizeRaw(theirs->dtype(), theirs->dims());
-    std::memset(values, 0, BytesOf(*theirs));
+  for (Count& count : counts_) {
+    const Tensor* theirs = TensorOf(scope, count.name);
+    if (theirs != nullptr && !theirs->empty() && (count.own.empty() || version != version_)) {
+      void* values = count.own.ResizeRaw(theirs->dtype(), theirs->dims());
+      std::memset(values, 0, BytesOf(*theirs));
+    }
+    if (!count.adds_up) continue;
+    count.entered.clear();
+    if (count.own.empty() || count.own.dtype() != DType::kInt64) continue;
+    count.entered.assign(count.own.data<int64_t>(), count.own.data<int64_t>() + count.own.numel());
   }
   version_ = version;
   Exchange(scope);
 }
 
-void OwnCounts::Leave(Scope& scope) { Exchange(scope); }
-
-void OwnCounts::Exchange(Scope& scope) {
-  for (size_t i = 0; i < names_.size(); ++i) {
-    Tensor* theirs = TensorOf(scope, names_[i]);
-    if (theirs != nullptr && !tensors_[i].empty()) std::swap(*theirs, tensors_[i]);
+void OwnCounts::Leave(Scope& scope, SeenCounts* seen) {
+  Exchange(scope);
+  for (const Count& count : counts_) {
+    if (count.entered.empty()) continue;
+    std::vector<int64_t>& total = (*seen)[count.name];
+    total.resize(std::max(total.size(), count.entered.size()));
+    // Paddle's counts lose the place behind the buckets in the first run.
+    const auto size = std::min(static_cast<size_t>(count.own.numel()), count.entered.size());
+    for (size_t i = 0; i < size; ++i) total[i] += count.own.data<int64_t>()[i] - count.entered[i];
   }
 }
 
-std::vector<std::string> CountedVariables(const ProgramDesc& program) {
-  std::vector<std::string> names;
-  for (const BlockDesc& block : program.blocks()) {
-    for (const OpDesc& op : block.ops()) {
-      if (op.type() != "auc") continue;
-      for (const char* output : {"StatPosOut", "StatNegOut"}) {
-        for (const std::string& name : OutputArguments(op, output)) {
-          if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-        }
-      }
-    }
+void OwnCounts::Exchange(Scope& scope) {
+  for (Count& count : counts_) {
+    Tensor* theirs = TensorOf(scope, count.name);
+    if (theirs != nullptr && !count.own.empty()) std::swap(*theirs, count.own);
   }
-  return names;
 }
 
 }  // namespace millrace

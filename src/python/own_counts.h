@@ -11,34 +11,43 @@
 
 namespace millrace {
 
+/// What programs that measure themselves have counted of all batches on a scope since its counts were set, by name.
+using SeenCounts = std::map<std::string, std::vector<int64_t>>;
+
 /// What a program that measures itself has counted (`auc`): kept beside the scope in which training counts by the same
-/// names. One thread.
+/// names, so that neither shows what the other saw. One thread.
 class OwnCounts {
  public:
-  explicit OwnCounts(std::vector<std::string> names) : names_(std::move(names)), tensors_(names_.size()) {}
+  explicit OwnCounts(const ProgramDesc& program);
 
   /// Exchanges the tensors of a scope, whose parameters have this version, for its own. Those start at 0, and again
   /// when the parameters have changed since: what another model counted says nothing of this one.
   void Enter(Scope& scope, uint64_t version);
-  /// Exchanges them back.
-  void Leave(Scope& scope);
+  /// Exchanges them back, and adds to `seen` what was counted meanwhile.
+  void Leave(Scope& scope, SeenCounts* seen);
 
  private:
+  struct Count {
+    std::string name;
+    bool adds_up = false;  ///< no batch is forgotten
+    Tensor own;
+    std::vector<int64_t> entered;  ///< its own at Enter
+  };
   void Exchange(Scope& scope);
 
-  std::vector<std::string> names_;
-  std::vector<Tensor> tensors_;
+  std::vector<Count> counts_;
   uint64_t version_ = 0;
 };
 
 /// For the time of a run. `counts` may be null: the scope's own go on.
 class Counting {
  public:
-  Counting(OwnCounts* counts, Scope& scope, uint64_t version) : counts_(counts), scope_(&scope) {
+  Counting(OwnCounts* counts, Scope& scope, uint64_t version, SeenCounts* seen)
+      : counts_(counts), scope_(&scope), seen_(seen) {
     if (counts_ != nullptr) counts_->Enter(scope, version);
   }
   ~Counting() {
-    if (counts_ != nullptr) counts_->Leave(*scope_);
+    if (counts_ != nullptr) counts_->Leave(*scope_, seen_);
   }
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
@@ -46,9 +55,7 @@ class Counting {
  private:
   OwnCounts* counts_;
   Scope* scope_;
+  SeenCounts* seen_;
 };
-
-/// The variables that operators of a program count in from batch to batch.
-std::vector<std::string> CountedVariables(const ProgramDesc& program);
 
 }  // namespace millrace

@@ -6,10 +6,14 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "core/float_text.h"
 #include "core/words.h"
+#include "ops/loss/auc.h"
+#include "program/op_registry.h"
 #include "runtime/transfer.h"
 
 namespace millrace {
@@ -54,8 +58,10 @@ std::string FetchText(const FetchLine& line) {
     text += ", " + value.label + "[" + std::to_string(value.values.size()) + "]:[";
     char number[32];
     for (size_t i = 0; i < value.values.size(); ++i) {
-      std::snprintf(number, sizeof(number), i == 0 ? "%.6g" : " %.6g", WithoutNanSign(value.values[i]));
-      text += number;
+      // A whole number is shown whole: it may be an id.
+      const bool is_whole = std::trunc(value.values[i]) == value.values[i] && std::abs(value.values[i]) < 0x1p53;
+      std::snprintf(number, sizeof(number), is_whole ? "%.0f" : "%.6g", WithoutNanSign(value.values[i]));
+      text += (i == 0 ? "" : " ") + std::string(number);
     }
     text += "]";
   }
@@ -183,11 +189,20 @@ Status VocabularyObserver::OnBatch(const TrainedBatch& trained) {
   return CheckVocabularies(*exports_, trained.batch, trained.context);
 }
 
-Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, const Frame& frame) {
+Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, const Frame& frame, const Scope& root) {
   std::vector<FetchLine::Value> values;
+  std::map<std::string, double> aucs;
+  for (const OpDesc& op : job.model().main.blocks(0).ops()) {
+    const std::optional<double> auc = AucOfCounts(op, root);
+    for (std::string& name : auc.has_value() ? OutputArguments(op, "AUC") : std::vector<std::string>()) {
+      aucs.emplace(std::move(name), *auc);
+    }
+  }
   for (const FetchItem& item : job.fetches()) {
     if (item.kind != FetchItem::Kind::kVariable) continue;
-    MR_ASSIGN(std::vector<double> fetched, ValuesOf(frame.Find(item.name)));
+    const Variable* const shared = root.Find(item.name);
+    MR_ASSIGN(std::vector<double> fetched, ValuesOf(shared != nullptr ? shared : frame.Find(item.name)));
+    if (const auto auc = aucs.find(item.name); auc != aucs.end()) fetched = {auc->second};
     values.push_back({item.name, item.label, std::move(fetched)});
   }
   return values;

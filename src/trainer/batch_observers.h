@@ -65,9 +65,10 @@ class FetchObserver final : public BatchObserver {
   int64_t epoch_ = 0;
 };
 
-/// What fetch_config names, with the values that are in a worker's frame now; metrics have none. A variable without
-/// values yet has none either.
-Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, const Frame& frame);
+/// What fetch_config names, behind the last batch: the values that are in a worker's frame, of persistable variables
+/// those that `root` has of all workers, and of an `auc` that of all their counts. Metrics have none, nor has a
+/// variable without values yet.
+Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, const Frame& frame, const Scope& root);
 
 /// Whether batches `from` (not among them) to `to` of worker 0 are too few to have a print among them.
 bool PrintsNothing(const CompiledJob& job, int64_t from, int64_t to);

@@ -8,6 +8,7 @@
 #include "datafeed/input_opener.h"
 #include "model/fleet_program.h"
 #include "program/block_builder.h"
+#include "program/counters.h"
 #include "program/program_files.h"
 #include "runtime/batch_check.h"
 #include "serving/prune.h"
@@ -198,6 +199,9 @@ void AddFetches(const TrainerDesc& desc, const std::vector<FetchItem>& fetches, 
     if (IsDumped(desc, var.name())) names->push_back(var.name());
   }
   names->insert(names->end(), watched.begin(), watched.end());
+  // What a program counts is a result of an inference, fetched or not.
+  const auto counters = desc.infer() ? CountersOf(main) : std::vector<std::string>();
+  names->insert(names->end(), counters.begin(), counters.end());
 }
 
 /// What workers run. Mistakes of the startup program come with those of the main one.

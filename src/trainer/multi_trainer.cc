@@ -394,6 +394,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   SnapshotAtEnd();
   MR_TRY(GatherProgress(*stats));
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
+  MR_TRY(MergePrivateVars());
   MR_TRY(FillPassReport(*stats));
   if (const Status lines = Agreed(session_->ranks(), CheckBadLinesOfRanks(run_->pass().data)); !lines.ok()) {
     return run_->CheckpointAfterFailure(lines, readers_ == nullptr);
@@ -404,7 +405,6 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     const int64_t from = readers_ != nullptr ? worker_slots_[0].worker->report().earlier_batches : 0;
     MR_TRY(run_->ReportPoint(from, std::move(last_fetched_)));
   }
-  MR_TRY(MergePrivateVars());
   if (run_->is_ending()) return Status::Ok();
   MR_TRY(run_->EndPass(stop));
   pass_base_.Clear();
@@ -499,6 +499,7 @@ Result<bool> MultiTrainer::AtPause(const std::stop_token& stop) {
   const auto paused = Clock::now();
   RankTraining::Standing standing;
   if (ranks_ != nullptr) {
+    MR_TRY(MergePrivateVars());
     MR_ASSIGN(standing, ranks_->StandStill(has_failed_));
   }
   Snapshot();
@@ -635,7 +636,7 @@ Status MultiTrainer::FillPassReport(const PassStats& stats) {
   const auto busy = std::find_if(worker_slots_.begin(), worker_slots_.end(),
                                  [](const WorkerSlot& slot) { return slot.worker->report().batches > 0; });
   if (busy == worker_slots_.end()) return Status::Ok();
-  MR_ASSIGN(last_fetched_, FetchedVariables(*job_, *busy->frames[0].frame));
+  MR_ASSIGN(last_fetched_, FetchedVariables(*job_, *busy->frames[0].frame, session_->root()));
   if (job_->desc().has_program()) pass.fetched = last_fetched_;
   return Status::Ok();
 }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "program/counters.h"
+
 namespace millrace {
 namespace {
 
@@ -89,6 +91,7 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
   }
   options.rest_every = kRestEvery;
   options.wire = job.wire_float();
+  options.counters = CountersOf(job.model().main);
   MR_ASSIGN(training->dense_, DenseExchange::Create(job.step(), session.root(), *session.ranks(), options));
   RankTraining* const at = training.get();
   RankPace::Events events;

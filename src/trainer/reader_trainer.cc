@@ -124,7 +124,7 @@ Status ReaderTrainer::ReportPoint() {
   const int64_t batches = run_->state().printed_batches;
   const int64_t from = std::exchange(reported_batches_, batches);
   if (run_->hooks().reporter == nullptr || from == batches) return Status::Ok();
-  MR_ASSIGN(std::vector<FetchLine::Value> fetched, FetchedVariables(*job_, *frame_));
+  MR_ASSIGN(std::vector<FetchLine::Value> fetched, FetchedVariables(*job_, *frame_, *root_));
   return run_->ReportPoint(from, std::move(fetched));
 }
 
@@ -266,7 +266,7 @@ Status ReaderTrainer::FinishReport() {
   pass.pause_seconds = run_->report().checkpoint_seconds;
   pass.run_seconds = run_->PassSeconds();
   if (pass.batches == 0) return Status::Ok();
-  MR_ASSIGN(pass.fetched, FetchedVariables(*job_, *frame_));
+  MR_ASSIGN(pass.fetched, FetchedVariables(*job_, *frame_, *root_));
   return Status::Ok();
 }
 

@@ -34,7 +34,8 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
     Tensor* tensor = nullptr;
   };
 
-  explicit ReaderTrainer(JobSession& session) : job_(&session.job()), no_batch_(job_->schema()) {}
+  explicit ReaderTrainer(JobSession& session)
+      : job_(&session.job()), root_(&session.root()), no_batch_(job_->schema()) {}
   /// The tensors that operators before the loop write: what rounds hand on to each other.
   void FindLoopVariables();
   /// Finds where a round may wait for data without having left something that only a part of it did.
@@ -66,6 +67,7 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
   Status FinishReport();
 
   const CompiledJob* job_;  ///< of the session
+  const Scope* root_;       ///< of the session
   std::unique_ptr<TrainingRun> run_;
   std::unique_ptr<Frame> frame_;
   ProgramReaders readers_;

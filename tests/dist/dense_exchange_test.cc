@@ -94,6 +94,24 @@ TEST_F(DenseExchangeTest, AllThatRanksMovedIsThereOnEachBehindASettling) {
   }
 }
 
+TEST_F(DenseExchangeTest, WhatAProgramCountsInFloatsIsAddedUp) {
+  for (const int ranks : {2, 3, 5}) {
+    for (const WireFloat wire : {WireFloat::kFloat32, WireFloat::kBFloat16}) {
+      std::vector<std::unique_ptr<Copy>> copies(static_cast<size_t>(ranks));
+      OnRanks(ranks, [&](Communicator& communicator) {
+        const DenseExchange::Options options{
+            .every = 2, .parameters_every = 2, .rest_every = 2, .wire = wire, .counters = {"mean", "w"}};
+        MoveAndSettle(communicator, *step_, options, copies);
+      });
+      const auto all = static_cast<float>(12 * ranks * (ranks + 1)) / 2;
+      for (const std::unique_ptr<Copy>& copy : copies) {
+        EXPECT_THAT(copy->Values("mean"), Each(100 + all));
+        EXPECT_THAT(copy->Values("w"), Each(Le(100 + all)));  // a parameter is none
+      }
+    }
+  }
+}
+
 TEST_F(DenseExchangeTest, WhatParametersMovedSinceTheLastExchangeIsTheMeanOfThoseThatMovedThem) {
   std::vector<std::unique_ptr<Copy>> copies(3);
   OnRanks(3, [&](Communicator& communicator) {

@@ -273,18 +273,42 @@ class OwnCountsTest(Fresh):
             self.assertEqual(self.auc_of(self.test, False), 0.0)
         self.assertEqual(self.auc_of(self.test, False), 0.5)
 
-    def test_inferring_measures_its_own_rows_and_leaves_the_counts_of_training(self):
-        self.auc_of(self.main, False)
-        before = {state.name: self.scope.get(state.name) for state in self.states}
+    def counted(self):
+        return sum(self.scope.get(state.name).sum() for state in self.states[2:])
+
+    def test_inferring_measures_its_own_rows_and_leaves_what_training_measures(self):
+        self.assertEqual(self.auc_of(self.main, False), 0.0)
         for program in (self.test, self.main):
             for right in (True, False):
                 report = self.exe.infer_from_dataset(program, self.files(right), fetch_list=[self.auc], print_period=1)
                 self.assertEqual(report.history[-1][self.auc.name][0], float(right))
-            self.exe.infer_from_dataset(program, self.files(True), thread=3)
-        for name, counted in before.items():
-            np.testing.assert_array_equal(self.scope.get(name), counted, name)
-        self.exe.train_from_dataset(self.main, self.files(False))
-        self.assertEqual(self.scope.get(self.states[2].name).sum(), 2 * before[self.states[2].name].sum())
+        self.assertEqual(self.auc_of(self.main, False), 0.0)
+
+    def test_the_scope_counts_what_was_inferred_since_its_counts_were_set(self):
+        from millrace import fleet
+        self.auc_of(self.main, False)
+        self.exe.infer_from_dataset(self.test, self.files(True))
+        self.assertEqual(self.counted(), 128)
+        self.assertEqual(fleet.util.get_global_auc(stat_pos=self.states[2].name, stat_neg=self.states[3].name), 0.5)
+        for threads in (1, 3):
+            for state in self.states[2:]:
+                fleet.util.set_zero(state.name)
+            self.exe.infer_from_dataset(self.test, self.files(True), thread=threads)
+            self.auc_of(self.test, True)
+            self.assertEqual(self.counted(), 128)
+            self.assertEqual(fleet.util.get_global_auc(stat_pos=self.states[2].name, stat_neg=self.states[3].name), 1.0)
+        self.exe.run(self.startup)
+        self.assertEqual(self.counted(), 0)
+
+    def test_the_auc_of_a_report_is_that_of_all_threads(self):
+        rows = np.random.default_rng(1).normal(size=4000)
+        support.write(self.path("part-0"), "".join("1 %r 1 %d\n" % (x, x + (i % 7 - 3) > 0) for i, x in enumerate(rows.tolist())))
+        dataset = self.dataset([self.x, self.y])
+        aucs = [self.exe.infer_from_dataset(self.test, dataset, thread=threads, fetch_list=[self.auc], fetch_info=["auc"],
+                                            print_period=0).metrics["auc"] for threads in (1, 2, 4, 4)]
+        self.assertEqual(len(set(aucs)), 1, aucs)
+        report = self.exe.train_from_dataset(self.main, dataset, thread=4, fetch_list=[self.auc], fetch_info=["auc"])
+        self.assertAlmostEqual(report.metrics["auc"], aucs[0], 6)
 
     def test_a_run_that_fails_gives_the_counts_back(self):
         self.auc_of(self.main, False)
@@ -293,6 +317,23 @@ class OwnCountsTest(Fresh):
             self.exe.run(self.test, feed={"x": [[1.0]]}, fetch_list=[self.auc])
         np.testing.assert_array_equal(self.scope.get(self.states[2].name), before)
         self.assertEqual(self.auc_of(self.test, True), 1.0)
+
+    def test_what_a_program_counts_is_a_result_of_an_inference_and_that_of_all_threads(self):
+        main, startup = millrace.Program(), millrace.Program()
+        with millrace.program_guard(main, startup):
+            x, y = layers.data("x", [1]), layers.data("y", [1], "int64")
+            count = layers.create_global_var([1], 0, "float32", persistable=True, name="count")
+            clicks = layers.create_global_var([1], 0, "int64", persistable=True, name="clicks")
+            layers.assign(count + layers.reduce_sum(layers.cast(y, "float32") * 0.0 + 1.0), output=count)
+            layers.assign(clicks + layers.reduce_sum(y), output=clicks)
+            loss = layers.mean(layers.square_error_cost(layers.fc(x, 1), layers.cast(y, "float32")))
+            optimizer.SGD(1e-6).minimize(loss)
+        self.exe.run(startup)
+        support.write(self.path("part-0"), "1 0.5 1 1\n1 0.5 1 0\n" * 3000)
+        dataset = self.dataset([x, y])
+        for passes, run in enumerate([self.exe.infer_from_dataset, self.exe.train_from_dataset] * 3, 1):
+            run(main, dataset, thread=4)
+            self.assertEqual((self.scope.get("count")[0], self.scope.get("clicks")[0]), (6000 * passes, 3000 * passes))
 
     def test_a_copy_of_a_copy_is_of_that_copy(self):
         before = self.test.clone(for_test=True).ops()

@@ -1,7 +1,8 @@
 """Metrics over all trainers.
 
 Each takes arrays of what a trainer counted by itself, or a Variable, or its name, of the scope: of all trainers already where the
-program trained it on several, since ranks that meet make persistable variables alike.
+program trained it on several, since ranks that meet make persistable variables alike. What a trainer has counted alone since,
+by exe.run or by infer_from_dataset over files of its own, is added up over the trainers, which all make the call then.
 """
 
 import math
@@ -71,7 +72,8 @@ def _quotient(call, part, whole, scope):
 def _of_all(what, given, scope, op):
     if isinstance(given, (Variable, str)):
         name = given if isinstance(given, str) else given.name
-        value = (global_scope() if scope is None else _checks.one_of(what.split(":")[0] + ": scope", scope, Scope)).get(name)
+        scope = global_scope() if scope is None else _checks.one_of(what.split(":")[0] + ": scope", scope, Scope)
+        value = scope._of_all(name, op)
         if value is None:
             raise NotFoundError('%s: the scope has no variable "%s": it holds what is persistable, as create_global_var(..., '
                                 "persistable=True) and the states of layers.auc are" % (what, name))

@@ -1,8 +1,13 @@
+#include "ops/loss/auc.h"
+
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "ops/kernel.h"
 #include "ops/loss/class_labels.h"
+#include "program/counters.h"
 
 namespace millrace {
 namespace {
@@ -81,15 +86,17 @@ class Buckets {
   bool counted_;
 };
 
-double Area(const Buckets& positive, const Buckets& negative, int64_t length) {
+/// Of counts by bucket.
+template <class Positive, class Negative>
+double Area(const Positive& positive, const Negative& negative, int64_t length) {
   double area = 0;
   double pos = 0;
   double neg = 0;
   for (int64_t i = length - 1; i >= 0; --i) {
     const double pos_before = pos;
     const double neg_before = neg;
-    pos += static_cast<double>(positive.At(i));
-    neg += static_cast<double>(negative.At(i));
+    pos += static_cast<double>(positive(i));
+    neg += static_cast<double>(negative(i));
     area += (neg - neg_before) * (pos + pos_before) / 2;
   }
   return pos > 0 && neg > 0 ? area / pos / neg : 0;
@@ -160,7 +167,8 @@ class AucKernel : public BoundKernel<AucKernel> {
     }
     positive.EndBatch(pos);
     negative.EndBatch(neg);
-    *auc_->Resize<float>({1}) = static_cast<float>(Area(positive, negative, length_));
+    *auc_->Resize<float>({1}) = static_cast<float>(
+        Area([&](int64_t i) { return positive.At(i); }, [&](int64_t i) { return negative.At(i); }, length_));
     return Status::Ok();
   }
 
@@ -185,6 +193,22 @@ class AucKernel : public BoundKernel<AucKernel> {
 };
 
 }  // namespace
+
+std::optional<double> AucOfCounts(const OpDesc& op, const Scope& scope) {
+  if (!CountsAllBatches(op)) return std::nullopt;
+  std::array<std::span<const int64_t>, 2> counts;
+  for (size_t i = 0; i < 2; ++i) {
+    const std::vector<std::string> names = OutputArguments(op, i == 0 ? "StatPosOut" : "StatNegOut");
+    const Variable* const variable = names.size() == 1 ? scope.Find(names[0]) : nullptr;
+    if (variable == nullptr || !variable->Is<Tensor>()) return std::nullopt;
+    const Tensor& tensor = variable->Get<Tensor>();
+    if (tensor.empty() || tensor.dtype() != DType::kInt64) return std::nullopt;
+    counts[i] = {tensor.data<int64_t>(), static_cast<size_t>(tensor.numel())};
+  }
+  const auto at = [](std::span<const int64_t> of) { return [of](int64_t i) { return of[static_cast<size_t>(i)]; }; };
+  const size_t length = std::min(counts[0].size(), counts[1].size());
+  return static_cast<float>(Area(at(counts[0]), at(counts[1]), static_cast<int64_t>(length)));
+}
 
 void RegisterAuc(OpRegistry& registry) {
   registry.Add("auc")

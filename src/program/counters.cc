@@ -1,0 +1,117 @@
+#include "program/counters.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "program/op_registry.h"
+
+namespace millrace {
+namespace {
+
+double NumberOf(const OpDesc& op, std::string_view name, double otherwise) {
+  const OpDesc::Attr* const attr = FindAttr(op, name);
+  if (attr == nullptr) return otherwise;
+  if (attr->has_f()) return attr->f();
+  return attr->has_l() ? static_cast<double>(attr->l()) : attr->i();
+}
+
+/// What the output of an operator is a sum of, with other values; nothing where it is no sum.
+std::vector<std::string> AddendsOf(const OpDesc& op) {
+  const std::string& type = op.type();
+  const bool is_shifted = type == "scale" && NumberOf(op, "scale", 1) == 1;
+  if (type != "elementwise_add" && type != "sum" && type != "increment" && !is_shifted) return {};
+  std::vector<std::string> addends = InputArguments(op, "X");
+  for (std::string& name : InputArguments(op, "Y")) addends.push_back(std::move(name));
+  return addends;
+}
+
+bool Has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool Reads(const OpDesc& op, std::string_view name) {
+  return std::any_of(op.inputs().begin(), op.inputs().end(), [&](const OpDesc::Var& input) {
+    return std::find(input.arguments().begin(), input.arguments().end(), name) != input.arguments().end();
+  });
+}
+
+/// The operators by which variables are counted.
+class CountingOps {
+ public:
+  explicit CountingOps(const ProgramDesc& program) {
+    for (const BlockDesc& block : program.blocks()) {
+      for (const OpDesc& op : block.ops()) ops_.push_back(&op);
+    }
+    std::map<std::string, std::vector<const OpDesc*>> sums;  // by what they write
+    for (const OpDesc* op : ops_) {
+      if (AddendsOf(*op).empty()) continue;
+      for (const std::string& name : OutputArguments(*op, "Out")) sums[name].push_back(op);
+    }
+    for (const OpDesc* op : ops_) {
+      for (const char* states : {"StatPosOut", "StatNegOut"}) {
+        if (!CountsAllBatches(*op)) continue;
+        for (const std::string& name : OutputArguments(*op, states)) steps_[name].insert(op);
+      }
+      for (const std::string& name : OutputArguments(*op, "Out")) {
+        const bool is_assigned = op->type() == "assign";
+        for (const std::string& from : is_assigned ? InputArguments(*op, "X") : std::vector<std::string>{name}) {
+          for (const OpDesc* sum : sums[from]) {
+            if (Has(AddendsOf(*sum), name)) steps_[name].insert({sum, op});
+          }
+        }
+      }
+    }
+  }
+
+  bool IsCounter(const VarDesc& var) const {
+    return var.persistable() && var.name().find("@GRAD") == std::string::npos && steps_.contains(var.name());
+  }
+  /// Whether an operator that does not count it reads the variable, or the sum that is assigned to it.
+  bool IsRead(const std::string& counter) const {
+    const std::set<const OpDesc*>& own = steps_.at(counter);
+    std::set<std::string> names = {counter};
+    for (const OpDesc* op : own) {
+      for (std::string& name : OutputArguments(*op, "Out")) names.insert(std::move(name));
+    }
+    return std::any_of(ops_.begin(), ops_.end(), [&](const OpDesc* op) {
+      return !own.contains(op) &&
+             std::any_of(names.begin(), names.end(), [&](const std::string& name) { return Reads(*op, name); });
+    });
+  }
+
+ private:
+  std::vector<const OpDesc*> ops_;
+  std::map<std::string, std::set<const OpDesc*>> steps_;  ///< by the variable that they count in
+};
+
+}  // namespace
+
+bool CountsAllBatches(const OpDesc& op) { return op.type() == "auc" && NumberOf(op, "slide_steps", 1) == 0; }
+
+std::vector<std::string> CountersOf(const ProgramDesc& program) {
+  const CountingOps counting(program);
+  std::vector<std::string> counters;
+  for (const BlockDesc& block : program.blocks()) {
+    for (const VarDesc& var : block.vars()) {
+      if (counting.IsCounter(var)) counters.push_back(var.name());
+    }
+  }
+  return counters;
+}
+
+std::vector<std::string> UnreadCountersOf(const ProgramDesc& program) {
+  const CountingOps counting(program);
+  std::vector<std::string> counters;
+  for (const BlockDesc& block : program.blocks()) {
+    for (const VarDesc& var : block.vars()) {
+      const VarType::Type type = var.type().lod_tensor().tensor().data_type();
+      const bool adds_up = type == VarType::INT64 || type == VarType::FP32;
+      if (adds_up && counting.IsCounter(var) && !counting.IsRead(var.name())) counters.push_back(var.name());
+    }
+  }
+  return counters;
+}
+
+}  // namespace millrace
