@@ -12,6 +12,21 @@ from .framework import Variable
 __all__ = ["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset", "DatasetBase"]
 
 
+_NO_FILES = "the dataset has no files: call set_filelist"
+
+
+def _one_list(lists):
+    """The files of all ranks, as the one list that all of them have, as where each has its own and none is without."""
+    ranks = {}
+    for rank, files in enumerate(lists):
+        for file in files:
+            if ranks.setdefault(file, rank) != rank:
+                raise ConfigError('the lists of files of ranks %d and %d both have "%s", and rank %d has no files; give all ranks the same '
+                                  "list, which they share out, or each rank files of its own, or none" % (
+                                      ranks[file], rank, file, lists.index([])))
+    return [file for files in lists for file in files]
+
+
 def _warn_of(left_out, stacklevel):
     if left_out:
         warnings.warn(left_out, MillraceWarning, stacklevel=stacklevel)
@@ -175,7 +190,7 @@ class DatasetBase:
         """What a TrainerDesc says of the dataset."""
         filelist = filelist or self.filelist
         if not filelist:
-            raise ConfigError("the dataset has no files: call set_filelist")
+            raise ConfigError(_NO_FILES)
         lines = ["filelist: %s" % quoted(file) for file in filelist]
         readers = "thread_num: %d\n" % self.thread_num if self._reads_text else ""
         lines.append("data_desc {\n%s\n%s}" % (self._data_desc(), readers))
@@ -183,12 +198,22 @@ class DatasetBase:
         lines.append('dataset { class_name: "%s" %s }' % (self.class_name, settings))
         return "\n".join(lines)
 
+    def _files_of_ranks(self, call):
+        """The files of each rank, which call it together. There are some, so that a rank may have none."""
+        lists = _ranks.of_all(self.filelist, call)
+        if not any(lists):
+            raise ConfigError(_NO_FILES if len(lists) == 1 else "the dataset has no files on any rank: call set_filelist")
+        return lists
+
     def _memory(self):
         return None
 
-    def _run_fields(self):
-        """The same for a run."""
-        return self._job_fields()
+    def _run_fields(self, call, is_of_ranks):
+        """The same for a run, of all ranks together or of this process."""
+        if not is_of_ranks:
+            return self._job_fields(None if _ranks.size() == 1 else self.filelist or [os.devnull])
+        lists = self._files_of_ranks(call)
+        return self._job_fields(self.filelist if all(lists) else _one_list(lists))
 
 
 class QueueDataset(DatasetBase):
@@ -315,7 +340,7 @@ class InMemoryDataset(DatasetBase):
         """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
         with self._dropped_by_a_failure():
             rows, left_out = self._made().load()
-        _warn_of(left_out, 3)
+        _warn_of(left_out if self.filelist else "", 3)
         if is_shuffle:
             self.local_shuffle()
         return rows
@@ -340,7 +365,7 @@ class InMemoryDataset(DatasetBase):
         self._preloading = False
         with self._dropped_by_a_failure():
             rows, left_out = self._loaded.wait_preload()
-        _warn_of(left_out, 3)
+        _warn_of(left_out if self.filelist else "", 3)
         return rows
 
     def local_shuffle(self, seed=1):
@@ -386,10 +411,15 @@ class InMemoryDataset(DatasetBase):
 
     def _made(self):
         if self._loaded is None:
-            made = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields()))
+            made = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields(self._files_to_load())))
             made.set_phase(self._joins)
             self._loaded = made
         return self._loaded
+
+    def _files_to_load(self):
+        """Those of this rank. Where it has none, and another has some, that is an empty one, of a name of its own."""
+        self._files_of_ranks("load_into_memory")
+        return self.filelist or [os.path.join(os.path.dirname(os.devnull), *["."] * _ranks.rank(), os.path.basename(os.devnull))]
 
     @contextlib.contextmanager
     def _dropped_by_a_failure(self):
@@ -430,7 +460,7 @@ class InMemoryDataset(DatasetBase):
         there.set_batches(int(fields["batch_size"]), int(fields.get("pv_batch_size", 32)), fields.get("drop_last") == "true")
         return there
 
-    def _run_fields(self):
+    def _run_fields(self, call, is_of_ranks):
         # The rows are there: their files may be gone, or those of the next load.
         fields = self._job_fields([os.devnull])
         return fields.replace("dataset { ", "dataset { global_shuffle: true ") if self._is_exchanged else fields

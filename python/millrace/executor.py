@@ -194,12 +194,12 @@ class Executor:
                           fetch_handler, update_mode, infer, verbose, allow_non_finite=False):
         call = "infer_from_dataset" if infer else "train_from_dataset"
         program = _program(program)
-        desc = self._describe_pass(call, program, dataset, lambda given: given._run_fields(), thread, debug, fetch_list, fetch_info,
-                                   print_period, update_mode, infer, allow_non_finite)
+        desc = self._describe_pass(call, program, dataset, lambda given: given._run_fields(call, _is_of_ranks(given, infer)), thread,
+                                   debug, fetch_list, fetch_info, print_period, update_mode, infer, allow_non_finite)
         if not infer and not program._is_trained and _ranks.leads():
             warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
                           "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)
-        memory = dataset._memory()
+        memory, on_ranks = dataset._memory(), _is_of_ranks(dataset, infer)
         rule = dataset._zeros_rule()
         trained = program._trained_on.get("zeros", rule)
         if rule != trained and _ranks.leads():
@@ -209,8 +209,12 @@ class Executor:
                           MillraceWarning, stacklevel=3)
         if not infer:
             program._trained_on.update(zeros=rule, empty_slot=dataset._fields.get("empty_slot", "ERROR"))
-        return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer,
-                         _is_of_ranks(dataset, infer))
+        if not (on_ranks or dataset.filelist or memory):
+            # It infers by itself, and other ranks have the files.
+            _scope(scope)
+            warnings.warn("%s: there was no row to read, as this rank has no files" % call, MillraceWarning, stacklevel=3)
+            return Report._of_nothing(_checks.whole(call + ": thread", thread, 0) or dataset.thread_num)
+        return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer, on_ranks)
 
     def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None, on_ranks=False):
         """The TrainerDesc of a run."""

@@ -347,6 +347,60 @@ class RanksTest(unittest.TestCase):
             self.assertEqual(one["examples"], 400)
             self.assertIn("give all ranks the same list, which they share out, or each rank files of its own", one["error"])
 
+    def test_a_rank_without_files_trains_with_those_that_have_some(self):
+        support.write_log(self.folder, count=400, parts=2)
+        told = self.run_script("""
+            mine = files[_ranks.rank():_ranks.rank() + 1]
+            report = exe.train_from_dataset(main, queue(slots, mine))
+            dataset = millrace.InMemoryDataset()
+            dataset.set_use_var(slots)
+            dataset.set_batch_size(16)
+            dataset.set_filelist(mine)
+            loaded = dataset.load_into_memory()
+            own = exe.train_from_dataset(main, dataset).examples
+            dataset.global_shuffle()
+            shuffled = exe.train_from_dataset(main, dataset).examples
+            inferred = exe.infer_from_dataset(test, dataset).examples
+            alone = exe.infer_from_dataset(test, queue(slots, mine), fetch_list=[loss])
+            tell(files=report.data["files"], examples=[report.examples, own, shuffled, inferred], loaded=loaded, size=dataset.get_memory_data_size(),
+                 alone=alone.examples)
+        """, ranks=4)
+        self.assertEqual([one["loaded"] for one in told], [200, 200, 0, 0])
+        self.assertEqual([one["alone"] for one in told], [200, 200, 0, 0])
+        self.assertEqual(sum(one["size"] for one in told), 400)
+        self.assertGreater(min(one["size"] for one in told), 0)
+        for one in told:
+            self.assertEqual((one["examples"], one["files"]), ([400] * 4, 2))
+        self.assertEqual(self.err.count("infer_from_dataset: there was no row to read, as this rank has no files"), 2, self.err)
+        self.assertNotIn("left out", self.err)
+
+    def test_ranks_of_which_none_has_files_are_all_told_so(self):
+        told = self.run_script("""
+            errors = []
+            dataset = millrace.InMemoryDataset()
+            dataset.set_use_var(slots)
+            for call in (lambda: exe.train_from_dataset(main, queue(slots, [])), dataset.load_into_memory):
+                try:
+                    call()
+                except millrace.ConfigError as error:
+                    errors.append(str(error))
+            _ranks.barrier()
+            tell(errors=errors)
+        """)
+        for one in told:
+            self.assertEqual(one["errors"], ["the dataset has no files on any rank: call set_filelist"] * 2)
+
+    def test_a_list_of_two_ranks_beside_one_without_files_is_refused(self):
+        support.write_log(self.folder, count=40, parts=2)
+        told = self.run_script("""
+            try:
+                exe.train_from_dataset(main, queue(slots, files if _ranks.rank() else []))
+            except millrace.ConfigError as error:
+                tell(error=str(error))
+        """, ranks=3)
+        for one in told:
+            self.assertRegex(one["error"], "lists of files of ranks 1 and 2 both have .*part-0.*, and rank 0 has no files; give all ranks the same")
+
     def test_rows_in_memory_stay_with_the_rank_that_loads_them_until_they_are_shuffled(self):
         support.write_log(self.folder, count=500, parts=5)
         script = """
