@@ -495,6 +495,41 @@ class FleetTest(program_test.Fresh):
                 call()
         self.job._set_client_communication_config(500000, 10000, 3)
 
+    def test_a_startup_program_behind_the_loss_is_that_of_paddle_2_as_of_paddle_1(self):
+        def minimized(call):
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup), millrace.unique_name.guard():
+                x = layers.data("x", [2])
+                loss = layers.mean(layers.fc(layers.fc(x, 2, param_attr="first", bias_attr=False), 1, param_attr="second", bias_attr=False))
+            _, pairs = call(self.job.distributed_optimizer(optimizer.SGD(0.1)), loss, startup)
+            self.assertIs(self.job.startup_program, startup)
+            return [parameter.name for parameter, _ in pairs]
+        for call in (lambda made, loss, startup: made.minimize(loss, startup),
+                     lambda made, loss, startup: made.minimize(loss, startup_program=startup),
+                     lambda made, loss, startup: made.minimize(loss=loss, startup_program=startup),
+                     lambda made, loss, startup: made.minimize(loss, None, startup),
+                     lambda made, loss, startup: made.minimize([loss], None, [startup]),
+                     lambda made, loss, startup: made.minimize([loss], startup_programs=[startup]),
+                     lambda made, loss, startup: self.job.minimize(loss, startup)):
+            self.assertEqual(minimized(call), ["first", "second"])
+        for call in (lambda made, loss, startup: made.minimize(loss, startup, ["second"]),
+                     lambda made, loss, startup: made.minimize(loss, startup, None, ["first"]),
+                     lambda made, loss, startup: made.minimize(loss, startup, parameter_list=["second"]),
+                     lambda made, loss, startup: made.minimize(loss, None, startup, ["second"]),
+                     lambda made, loss, startup: made.minimize(loss, None, startup, None, ["first"]),
+                     lambda made, loss, startup: self.job.minimize(loss, startup, ["second"])):
+            self.assertEqual(minimized(call), ["second"])
+        made, loss = self.job.distributed_optimizer(optimizer.SGD(0.1)), self.loss_of_nothing()
+        self.assertEqual(len(made.minimize(loss, None, [loss.program.all_parameters()[0]])[1]), 1)
+        for call, message in ((lambda: made.minimize(loss, None, None, ["w"]), "parameter_list of Paddle 1 and the no_grad_set of Paddle 2"),
+                              (lambda: made.minimize(loss, millrace.Scope()), "scopes: a run is given its scope"),
+                              (lambda: made.minimize(loss, None, None, None, None, None), "at most 4 arguments behind it"),
+                              (lambda: made.minimize(loss, self.startup, startup_program=self.startup), "startup_programs is given twice"),
+                              (lambda: made.minimize(loss, startups=self.startup), "there is no argument startups; there are loss, startup_program"),
+                              (lambda: made.minimize(), "the loss is a Variable, not None")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                call()
+
     def loss_of_nothing(self):
         return layers.mean(layers.fc(layers.data("x", [2]), 1))
 

@@ -214,7 +214,7 @@ class Fleet(Instead):
         """Minimizes by the optimizer of the last distributed_optimizer, as Paddle 2 has it."""
         if self._optimizer is None:
             raise ConfigError("fleet.minimize: call fleet.distributed_optimizer(optimizer, strategy) first")
-        return self._optimizer.minimize(loss, None, startup_program, parameter_list, no_grad_set)
+        return self._optimizer.minimize(loss, startup_program=startup_program, parameter_list=parameter_list, no_grad_set=no_grad_set)
 
     @property
     def main_program(self):
@@ -332,10 +332,13 @@ class DistributedOptimizer:
     def __init__(self, fleet, optimizer, strategy):
         self._fleet, self._optimizer, self._strategy = fleet, optimizer, strategy
 
-    def minimize(self, losses, scopes=None, startup_programs=None, parameter_list=None, no_grad_set=None):
-        """As Optimizer.minimize; fleet.main_program and fleet.startup_program are then those of the loss."""
-        loss, startup = (_only("minimize: " + what, given) for what, given in (
-            ("losses", losses), ("startup_programs", startup_programs)))
+    def minimize(self, losses=None, *args, **kwargs):
+        """As Optimizer.minimize; fleet.main_program and fleet.startup_program are then those of the loss. What follows the loss is as in
+        Paddle 2: startup_program, parameter_list, no_grad_set; or as in Paddle 1: scopes (None), startup_programs, parameter_list,
+        no_grad_set."""
+        given = _of_minimize(losses, args, kwargs)
+        scopes, parameter_list, no_grad_set = (given.get(name) for name in ("scopes", "parameter_list", "no_grad_set"))
+        loss, startup = (_only("minimize: " + what, given.get(what)) for what in ("losses", "startup_programs"))
         if scopes is not None:
             raise ConfigError("minimize: scopes: a run is given its scope: exe.train_from_dataset(scope=); leave it out")
         update, geo_steps = self._strategy._update()
@@ -381,6 +384,33 @@ def _startup_of(program, given):
     made.random_seed = program.random_seed
     made._mains.append(program)
     return made
+
+
+def _of_minimize(losses, args, kwargs):
+    """The arguments of DistributedOptimizer.minimize by their names of Paddle 1."""
+    order = ("scopes", "startup_programs", "parameter_list", "no_grad_set")
+    is_first_none = len(args) > 1 and args[0] is None
+    if args and _are_programs(args[0]) or is_first_none and args[1] is not None and not _are_programs(args[1]):
+        order = order[1:]
+    elif is_first_none and args[1] is None and len(args) == 3 and args[2] is not None:
+        raise ConfigError("minimize: the fourth argument is the parameter_list of Paddle 1 and the no_grad_set of Paddle 2: give it by its name")
+    if len(args) > len(order):
+        raise ConfigError("minimize: the loss and at most %d arguments behind it (%s), not %d" % (len(order), ", ".join(order), len(args)))
+    given = dict(zip(order, args))
+    if losses is not None:
+        given["losses"] = losses
+    for name, value in kwargs.items():
+        name = {"loss": "losses", "startup_program": "startup_programs"}.get(name, name)
+        if name not in ("scopes", "startup_programs", "parameter_list", "no_grad_set", "losses"):
+            raise ConfigError("minimize: there is no argument %s; there are loss, startup_program, parameter_list, no_grad_set" % name)
+        if name in given:
+            raise ConfigError("minimize: %s is given twice" % name)
+        given[name] = value
+    return given
+
+
+def _are_programs(given):
+    return isinstance(given, Program) or isinstance(given, (list, tuple)) and bool(given) and all(isinstance(one, Program) for one in given)
 
 
 def _only(what, given):
