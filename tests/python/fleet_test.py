@@ -533,6 +533,23 @@ class FleetTest(program_test.Fresh):
     def loss_of_nothing(self):
         return layers.mean(layers.fc(layers.data("x", [2]), 1))
 
+    def test_names_of_paddle_2_are_those_of_the_package(self):
+        self.assertIs(fleet.MultiSlotDataGenerator, millrace.data_generator.MultiSlotDataGenerator)
+        self.assertIs(fleet.MultiSlotStringDataGenerator, millrace.data_generator.MultiSlotStringDataGenerator)
+        for name in ("InMemoryDataset", "QueueDataset", "FileInstantDataset"):
+            self.assertIs(getattr(fleet, name), getattr(millrace, name))
+        self.assertIsInstance(fleet.util, fleet.UtilBase)
+        for module, name, message in ((fleet, "HybridCommunicateGroup", "on CPUs"), (fleet, "rank", "fleet.worker_index"),
+                                      (fleet, "utils", "set_hdfs_config"), (millrace, "contrib", r"layers.embedding.*accessor="),
+                                      (millrace, "CompiledProgram", "Executor runs a Program"), (millrace, "data", "layers.data"),
+                                      (layers, "data_norm", "batch_norm and layer_norm")):
+            self.assertFalse(hasattr(module, name))
+            with self.assertRaisesRegex(millrace.ConfigError, r"\b%s is not here: .*%s" % (name, message)):
+                getattr(module, name)
+        for module in (millrace, layers):
+            with self.assertRaisesRegex(AttributeError, "no attribute 'fcc'"):
+                module.fcc
+
     def test_modes_and_arguments_that_there_are_not_are_refused(self):
         self.model()
         for call, message in (

@@ -12,7 +12,8 @@ fleet: Fleet
 util: FleetUtil
 main_program: Program
 startup_program: Program
-__all__ = ["DistributeTranspilerConfig", "DistributedOptimizer", "DistributedStrategy", "Fleet", "FleetUtil", "MPISymetricRoleMaker", "PaddleCloudRoleMaker", "Role", "RoleMakerBase", "StrategyFactory", "UserDefinedRoleMaker", "fleet", "metrics", "role_maker"]
+__all__ = ["DistributeTranspilerConfig", "DistributedOptimizer", "DistributedStrategy", "Fleet", "FleetUtil", "MPISymetricRoleMaker", "PaddleCloudRoleMaker", "Role", "RoleMakerBase", "StrategyFactory", "UserDefinedRoleMaker", "UtilBase", "fleet", "metrics", "role_maker"]
+UtilBase = FleetUtil
 def init(role_maker: Any = ..., is_collective: Any = ..., strategy: Any = ...) -> Fleet: ...
 def is_first_worker() -> bool: ...
 def worker_index() -> int: ...

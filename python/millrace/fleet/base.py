@@ -4,6 +4,7 @@ import os
 import sys
 
 from .. import _checks, _output, _ranks
+from .._instead import Instead
 from ..dataset import DatasetBase
 from ..errors import ConfigError
 from ..executor import (Executor, _program, _scope, load_persistables, save_inference_model, save_persistables)
@@ -12,7 +13,6 @@ from ..optimizer import Optimizer
 from . import metrics
 from .role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker, RoleMakerBase
 from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyFactory
-from ._instead import Instead
 from .fleet_util import FleetUtil
 
 __all__ = ["DistributedOptimizer", "Fleet"]
@@ -22,6 +22,7 @@ _ADDED_UP = ("sgd", "adagrad", "ftrl")
 _BY_SAVE = "save_persistables writes dense parameters and tables, all of them"
 _BY_SCOPE = "a run on a new scope begins anew: with millrace.scope_guard(millrace.Scope())"
 _BY_TRAINER = "models with the rows of a mode, of each day, come from a job of `trainer` with incremental.save_mode (docs/tables.md)"
+_BY_CPUS = "it is of collective or GPU training, and ranks are processes on CPUs"
 # What scripts of Paddle call and is not here: what to do instead.
 _INSTEAD = {
     **dict.fromkeys(["save", "save_dense_params", "save_one_table", "save_multi_table_one_path"], _BY_SAVE),
@@ -40,7 +41,15 @@ _INSTEAD = {
     **dict.fromkeys(["allreduce_perf", "reduce_perf", "broadcast_perf", "allgather_perf", "reduce_scatter_perf", "distributed_model",
                      "get_hybrid_communicate_group", "get_hybrid_parallel_topology", "amp_init", "qat_init", "get_loss_scaling", "node_num",
                      "local_rank", "local_device_ids", "world_device_ids", "collective_perf"],
-                    "it is of collective or GPU training, and ranks are processes on CPUs"),
+                    _BY_CPUS),
+    **dict.fromkeys(["CommunicateTopology", "HybridCommunicateGroup", "distributed_scaler", "auto", "BoxPSDataset", "rank_in_node"], _BY_CPUS),
+    "rank": "fleet.worker_index()",
+    **dict.fromkeys(["nranks", "world_size"], "fleet.worker_num()"),
+    **dict.fromkeys(["set_log_level", "get_log_level_code", "get_log_level_name"],
+                    'logging.getLogger("millrace") has what is said; set its level'),
+    "utils": "Python has files (os, shutil), fleet.util sums and shares, and dataset.set_hdfs_config those that are behind a command",
+    "data_generator": "import millrace.data_generator; its classes are fleet.MultiSlotDataGenerator and fleet.MultiSlotStringDataGenerator",
+    "dataset": "millrace.dataset; its classes are fleet.InMemoryDataset and fleet.QueueDataset",
 }
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from .. import _checks, _output, _ranks
+from .._instead import Instead
 from ..errors import ConfigError, NotFoundError
 from ..framework import Scope, global_scope
 from . import metrics
-from ._instead import Instead
 from .role_maker import RoleMakerBase
 
 __all__ = ["FleetUtil"]
