@@ -138,6 +138,9 @@ class StrategyTest(unittest.TestCase):
                 (DistributeTranspilerConfig, "sync_moed", True, "sync_moed: there is no such setting; there are .*sync_mode"),
                 (DistributedStrategy, "a_sync_configs", {"k_steps": 2.5}, r'a_sync_configs\["k_steps"\]: batches between .*, not 2.5'),
                 (DistributedStrategy, "a_sync_configs", {"ksteps": 1}, "there is no 'ksteps' here; there are k_steps"),
+                (DistributedStrategy, "a_sync_configs", {"thread_pool_size": "x"},
+                 r'a_sync_configs\["thread_pool_size"\]: a whole number, not .x.'),
+                (DistributedStrategy, "a_sync_configs", {"launch_barrier": "no"}, r'\["launch_barrier"\]: True or False, not .no.'),
                 (DistributedStrategy, "a_sync", None, "a_sync: a bool, not None"),
                 (DistributedStrategy, "amp", True, "amp = True: it is of collective or GPU training"),
                 (DistributedStrategy, "adam_d2sum", True, "Adam here is that of the optimizer"),
@@ -158,6 +161,9 @@ class StrategyTest(unittest.TestCase):
         self.assertEqual(two._update(), ("GEO", 400))
         two.a_sync = False
         self.assertEqual(two._update(), ("SYNC", 0))
+        two.a_sync_configs = {"k_steps": np.int64(8), "send_queue_size": np.int32(4), "launch_barrier": 0}
+        self.assertEqual(two._geo_steps(), 8)
+        self.assertEqual(StrategyFactory.create_geo_strategy(np.int64(25))._update(), ("GEO", 25))
         one = StrategyFactory.create_geo_strategy(25)
         self.assertEqual(one._update(), ("GEO", 25))
         self.assertEqual(repr(one), "DistributeTranspilerConfig(GEO every 25 batches)")

@@ -411,7 +411,7 @@ class RanksTest(unittest.TestCase):
             loaded = dataset.load_into_memory()
             first = exe.train_from_dataset(main, dataset).examples
             dataset.global_shuffle()
-            own, every = dataset.get_memory_data_size(), dataset.get_memory_data_size(fleet=exe)
+            own, every = dataset.get_memory_data_size(), dataset.get_memory_data_size(fleet=millrace.fleet)
             second = exe.train_from_dataset(main, dataset).examples
             dataset.release_memory()
             tell(loaded=loaded, first=first, own=own, all=every, second=second)
