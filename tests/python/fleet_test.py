@@ -662,6 +662,8 @@ class MetricsTest(program_test.Fresh):
         summed = np.zeros(2)
         maker.all_reduce_worker([1, 2], summed)
         self.assertEqual((summed.tolist(), maker.all_gather("a")), ([1, 2], ["a"]))
+        with self.assertRaisesRegex(millrace.ConfigError, "all_reduce_worker: output holds uint8, 0 to 255, not 300; give an array of int64"):
+            maker.all_reduce_worker(np.array([5, 300]), np.zeros(2, np.uint8))
         for call, message in (
                 (lambda: util.acc([1], [0]), "acc: total is 0: nothing was counted yet"),
                 (lambda: util.all_reduce([1], "mean"), 'mode is "sum", "max" or "min"'),

@@ -149,6 +149,20 @@ class RanksTest(unittest.TestCase):
         """, ranks=0)
         self.assertEqual(told, [{"rank": 0, "size": 1, "sum": 5}])
 
+    def test_sums_of_narrow_whole_numbers_do_not_overflow(self):
+        told = self.run_script("""
+            given = [np.array([2 ** 31 - 1], np.int32), np.array([200], np.uint8), np.int8(100), np.array([1.5], np.float32), [2 ** 40]]
+            sums, most = ([_ranks.allreduce(one, op) for one in given] for op in ("sum", "max"))
+            # What ranks count on narrow types of their own is one sum, too.
+            mixed = _ranks.allreduce(np.array([7], np.int32 if _ranks.rank() else np.int64))
+            tell(sums=[np.ravel(one).tolist() + [str(one.dtype)] for one in sums], most=[np.ravel(one).tolist() + [str(one.dtype)] for one in most],
+                 mixed=mixed.tolist())
+        """)
+        for one in told:
+            self.assertEqual(one["sums"], [[2 ** 32 - 2, "int64"], [400, "uint64"], [200, "int64"], [3.0, "float32"], [2 ** 41, "int64"]])
+            self.assertEqual(one["most"], [[2 ** 31 - 1, "int32"], [200, "uint8"], [100, "int8"], [1.5, "float32"], [2 ** 40, "int64"]])
+            self.assertEqual(one["mixed"], [14])
+
     def test_one_model_is_trained_each_line_once(self):
         support.write_log(self.folder, count=700, parts=5)
         told = self.run_script("""

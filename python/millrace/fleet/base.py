@@ -141,7 +141,7 @@ class Fleet(Instead):
     def all_reduce_worker(self, input, output):
         """Writes the sum of the trainers' arrays of one axis to `output`."""
         self._role("all_reduce_worker")
-        output[:] = self.util.all_reduce(input)
+        _ranks.write_to(output, self.util.all_reduce(input), "fleet.all_reduce_worker")
 
     @property
     def util(self):
