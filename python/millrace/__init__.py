@@ -38,12 +38,14 @@ _SUBMODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "error
 # What scripts of Paddle name and is not here: what to do instead.
 _INSTEAD = {
     "contrib": "contrib.layers.sparse_embedding is layers.embedding(input, size=[None, dim], accessor=...) (docs/tables.md)",
-    **dict.fromkeys(["incubate", "transpiler", "distributed"], "from millrace.fleet import fleet, role_maker, DistributeTranspilerConfig (docs/fleet.md); "
+    **dict.fromkeys(["incubate", "transpiler", "distributed"],
+                    "from millrace.fleet import fleet, role_maker, DistributeTranspilerConfig (docs/fleet.md); "
                     "from millrace.data_generator import MultiSlotDataGenerator"),
     **dict.fromkeys(["CompiledProgram", "ParallelExecutor", "BuildStrategy", "ExecutionStrategy"],
                     "Executor runs a Program as it is, and train_from_dataset(thread=) says how many workers train"),
     **dict.fromkeys(["CUDAPlace", "CUDAPinnedPlace", "cuda_places", "cpu_places"], "programs run on CPUs: CPUPlace()"),
-    **dict.fromkeys(["dygraph", "in_dygraph_mode", "enable_dygraph", "disable_dygraph"], "a program is built by layers, and then run"),
+    **dict.fromkeys(["dygraph", "in_dygraph_mode", "enable_dygraph", "disable_dygraph"],
+                    "a program is built by layers, and then run"),
     **dict.fromkeys(["set_flags", "get_flags"], "there are no flags; leave it out"),
     "data": "layers.data(name, shape, dtype, lod_level)",
     "embedding": "layers.embedding(input, size)",

@@ -27,7 +27,8 @@ def whole(what, given, least=None):
 def truth(what, given):
     """A bool, or the 0 or 1 that stands for one; numpy's too."""
     numpy = sys.modules.get("numpy")
-    if isinstance(given, bool) or numpy is not None and isinstance(given, numpy.bool_) or is_int(given) and operator.index(given) in (0, 1):
+    is_bool = isinstance(given, bool) or numpy is not None and isinstance(given, numpy.bool_)
+    if is_bool or is_int(given) and operator.index(given) in (0, 1):
         return bool(given)
     raise ConfigError("%s: True or False, not %r" % (what, given))
 

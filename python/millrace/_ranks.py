@@ -39,8 +39,8 @@ def barrier():
 
 def allreduce(values, op="sum"):
     """A number or an array of what all ranks have: their "sum", the "max" or the "min" of each element. Every rank gets the same,
-    to the bit. A sum of whole numbers has 64 bits, as numpy's has; everything else keeps its type. Ranks send each other all they have,
-    so it is for small arrays."""
+    to the bit. A sum of whole numbers has 64 bits, as numpy's has; everything else keeps its type. Ranks send each other all they
+    have, so it is for small arrays."""
     if op not in _OPERATIONS:
         raise ConfigError('allreduce: op is "sum", "max" or "min", not %r' % (op,))
     try:
@@ -72,7 +72,8 @@ def write_to(output, total, call):
         least, most = np.iinfo(kind).min, np.iinfo(kind).max
         for value in (int(total.min()), int(total.max())):
             if not least <= value <= most:
-                raise ConfigError("%s: output holds %s, %d to %d, not %d; give an array of int64" % (call, kind, least, most, value))
+                raise ConfigError("%s: output holds %s, %d to %d, not %d; give an array of int64" % (
+                    call, kind, least, most, value))
     output[:] = total
 
 

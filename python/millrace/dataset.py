@@ -14,6 +14,8 @@ __all__ = ["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueData
 
 
 _BY_CPUS = "it is of training on GPUs; leave it out"
+# What setters are called where they have not the names of settings.
+_SETTERS = {"thread_num": "thread", "merge_size": "merge_by_lineid", "data_feed_type": "feed_type"}
 _NO_FILES = "the dataset has no files: call set_filelist"
 
 
@@ -23,8 +25,8 @@ def _one_list(lists):
     for rank, files in enumerate(lists):
         for file in files:
             if ranks.setdefault(file, rank) != rank:
-                raise ConfigError('the lists of files of ranks %d and %d both have "%s", and rank %d has no files; give all ranks the same '
-                                  "list, which they share out, or each rank files of its own, or none" % (
+                raise ConfigError('the lists of files of ranks %d and %d both have "%s", and rank %d has no files; give all ranks the '
+                                  "same list, which they share out, or each rank files of its own, or none" % (
                                       ranks[file], rank, file, lists.index([])))
     return [file for files in lists for file in files]
 
@@ -80,13 +82,12 @@ class DatasetBase(Instead):
                              input_type=input_type, fs_name=fs_name, fs_ugi=fs_ugi, **settings)
 
     def update_settings(self, **settings):
-        """Some of the settings of init, and of an InMemoryDataset merge_size, fea_eval with candidate_size and the like, as in Paddle 2;
-        its values that stand for no setting (merge_size=-1, queue_num=-1, download_cmd="cat") set nothing."""
+        """Some of the settings of init, and of an InMemoryDataset merge_size, fea_eval with candidate_size and the like, as in
+        Paddle 2; its values that stand for no setting (merge_size=-1, queue_num=-1, download_cmd="cat") set nothing."""
         name_node = [settings.pop(name, "") for name in ("fs_name", "fs_ugi")]
         candidates = settings.pop("candidate_size", 10000)
         for name, value in settings.items():
-            setter = getattr(self, "set_" + {"thread_num": "thread", "merge_size": "merge_by_lineid", "data_feed_type": "feed_type"}.get(
-                name, name), None)
+            setter = getattr(self, "set_" + _SETTERS.get(name, name), None)
             if setter is None:
                 raise ConfigError("%s has no setting \"%s\"" % (type(self).__name__, name))
             if name in ("merge_size", "queue_num") and _checks.whole("%s: %s" % (type(self).__name__, name), value) < 1:

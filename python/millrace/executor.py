@@ -194,8 +194,8 @@ class Executor:
                           fetch_handler, update_mode, infer, verbose, allow_non_finite=False):
         call = "infer_from_dataset" if infer else "train_from_dataset"
         program = _program(program)
-        desc = self._describe_pass(call, program, dataset, lambda given: given._run_fields(call, _is_of_ranks(given, infer)), thread,
-                                   debug, fetch_list, fetch_info, print_period, update_mode, infer, allow_non_finite)
+        desc = self._describe_pass(call, program, dataset, lambda given: given._run_fields(call, _is_of_ranks(given, infer)),
+                                   thread, debug, fetch_list, fetch_info, print_period, update_mode, infer, allow_non_finite)
         if not infer and not program._is_trained and _ranks.leads():
             warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
                           "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)

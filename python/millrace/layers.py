@@ -32,8 +32,8 @@ __all__ = ["clip", "concat", "data", "dropout", "embedding", "expand_dims", "fc"
 
 # Layers of Paddle that are not here: what to do instead.
 _INSTEAD = {
-    "data_norm": "batch_norm and layer_norm are; a program of Paddle that has data_norm is brought by scripts/export_from_paddle.py "
-                 "(docs/from_paddle.md)",
+    "data_norm": "batch_norm and layer_norm are; a program of Paddle that has data_norm is brought by "
+                 "scripts/export_from_paddle.py (docs/from_paddle.md)",
     "ctr_metric_bundle": "auc(input, label), and mean of what is to be watched",
     "py_reader": "millrace.reader.py_reader(capacity, shapes, dtypes)",
 }

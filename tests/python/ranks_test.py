@@ -153,10 +153,9 @@ class RanksTest(unittest.TestCase):
         told = self.run_script("""
             given = [np.array([2 ** 31 - 1], np.int32), np.array([200], np.uint8), np.int8(100), np.array([1.5], np.float32), [2 ** 40]]
             sums, most = ([_ranks.allreduce(one, op) for one in given] for op in ("sum", "max"))
-            # What ranks count on narrow types of their own is one sum, too.
             mixed = _ranks.allreduce(np.array([7], np.int32 if _ranks.rank() else np.int64))
-            tell(sums=[np.ravel(one).tolist() + [str(one.dtype)] for one in sums], most=[np.ravel(one).tolist() + [str(one.dtype)] for one in most],
-                 mixed=mixed.tolist())
+            sums, most = ([np.ravel(one).tolist() + [str(one.dtype)] for one in these] for these in (sums, most))
+            tell(sums=sums, most=most, mixed=mixed.tolist())
         """)
         for one in told:
             self.assertEqual(one["sums"], [[2 ** 32 - 2, "int64"], [400, "uint64"], [200, "int64"], [3.0, "float32"], [2 ** 41, "int64"]])
@@ -376,8 +375,8 @@ class RanksTest(unittest.TestCase):
             shuffled = exe.train_from_dataset(main, dataset).examples
             inferred = exe.infer_from_dataset(test, dataset).examples
             alone = exe.infer_from_dataset(test, queue(slots, mine), fetch_list=[loss])
-            tell(files=report.data["files"], examples=[report.examples, own, shuffled, inferred], loaded=loaded, size=dataset.get_memory_data_size(),
-                 alone=alone.examples)
+            tell(files=report.data["files"], examples=[report.examples, own, shuffled, inferred], loaded=loaded,
+                 size=dataset.get_memory_data_size(), alone=alone.examples)
         """, ranks=4)
         self.assertEqual([one["loaded"] for one in told], [200, 200, 0, 0])
         self.assertEqual([one["alone"] for one in told], [200, 200, 0, 0])
@@ -413,7 +412,7 @@ class RanksTest(unittest.TestCase):
                 tell(error=str(error))
         """, ranks=3)
         for one in told:
-            self.assertRegex(one["error"], "lists of files of ranks 1 and 2 both have .*part-0.*, and rank 0 has no files; give all ranks the same")
+            self.assertRegex(one["error"], "files of ranks 1 and 2 both have .*part-0.*, and rank 0 has no files; give all ranks the same")
 
     def test_rows_in_memory_stay_with_the_rank_that_loads_them_until_they_are_shuffled(self):
         support.write_log(self.folder, count=500, parts=5)

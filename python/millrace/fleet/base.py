@@ -42,13 +42,14 @@ _INSTEAD = {
                      "get_hybrid_communicate_group", "get_hybrid_parallel_topology", "amp_init", "qat_init", "get_loss_scaling", "node_num",
                      "local_rank", "local_device_ids", "world_device_ids", "collective_perf"],
                     _BY_CPUS),
-    **dict.fromkeys(["CommunicateTopology", "HybridCommunicateGroup", "distributed_scaler", "auto", "BoxPSDataset", "rank_in_node"], _BY_CPUS),
+    **dict.fromkeys(["CommunicateTopology", "HybridCommunicateGroup", "distributed_scaler", "auto", "BoxPSDataset", "rank_in_node"],
+                    _BY_CPUS),
     "rank": "fleet.worker_index()",
     **dict.fromkeys(["nranks", "world_size"], "fleet.worker_num()"),
     **dict.fromkeys(["set_log_level", "get_log_level_code", "get_log_level_name"],
                     'logging.getLogger("millrace") has what is said; set its level'),
     "utils": "Python has files (os, shutil), fleet.util sums and shares, and dataset.set_hdfs_config those that are behind a command",
-    "data_generator": "import millrace.data_generator; its classes are fleet.MultiSlotDataGenerator and fleet.MultiSlotStringDataGenerator",
+    "data_generator": "import millrace.data_generator; its classes are fleet.MultiSlotDataGenerator and MultiSlotStringDataGenerator",
     "dataset": "millrace.dataset; its classes are fleet.InMemoryDataset and fleet.QueueDataset",
 }
 
@@ -402,9 +403,11 @@ def _of_minimize(losses, args, kwargs):
     if args and _are_programs(args[0]) or is_first_none and args[1] is not None and not _are_programs(args[1]):
         order = order[1:]
     elif is_first_none and args[1] is None and len(args) == 3 and args[2] is not None:
-        raise ConfigError("minimize: the fourth argument is the parameter_list of Paddle 1 and the no_grad_set of Paddle 2: give it by its name")
+        raise ConfigError("minimize: the fourth argument is the parameter_list of Paddle 1 and the no_grad_set of Paddle 2: give it by "
+                          "its name")
     if len(args) > len(order):
-        raise ConfigError("minimize: the loss and at most %d arguments behind it (%s), not %d" % (len(order), ", ".join(order), len(args)))
+        raise ConfigError("minimize: the loss and at most %d arguments behind it (%s), not %d" % (
+            len(order), ", ".join(order), len(args)))
     given = dict(zip(order, args))
     if losses is not None:
         given["losses"] = losses
@@ -419,7 +422,8 @@ def _of_minimize(losses, args, kwargs):
 
 
 def _are_programs(given):
-    return isinstance(given, Program) or isinstance(given, (list, tuple)) and bool(given) and all(isinstance(one, Program) for one in given)
+    programs = given if isinstance(given, (list, tuple)) else [given]
+    return bool(programs) and all(isinstance(one, Program) for one in programs)
 
 
 def _only(what, given):
