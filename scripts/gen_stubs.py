@@ -38,7 +38,10 @@ HEADER = {
                       "Role as Role, RoleMakerBase as RoleMakerBase, UserDefinedRoleMaker as UserDefinedRoleMaker\n"
                       "from .strategy import DistributedStrategy as DistributedStrategy, "
                       "DistributeTranspilerConfig as DistributeTranspilerConfig, StrategyFactory as StrategyFactory\n"
-                      "from ..dataset import DatasetBase\nfrom ..framework import Program, Scope, Variable\n"
+                      "from ..data_generator import MultiSlotDataGenerator as MultiSlotDataGenerator, "
+                      "MultiSlotStringDataGenerator as MultiSlotStringDataGenerator\n"
+                      "from ..dataset import DatasetBase as DatasetBase, FileInstantDataset as FileInstantDataset, "
+                      "InMemoryDataset as InMemoryDataset, QueueDataset as QueueDataset\nfrom ..framework import Program, Scope, Variable\n"
                       "fleet: Fleet\nutil: FleetUtil\nmain_program: Program\nstartup_program: Program\n",
     "fleet/base": "import os\nfrom typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union\nfrom ..dataset import DatasetBase\n"
                   "from ..executor import Executor\nfrom ..framework import Program, Scope, Variable\nfrom .fleet_util import FleetUtil\n",

@@ -35,6 +35,25 @@ _MODULES = {
 _SUBMODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "errors", "estimators", "executor", "fleet", "framework", "initializer", "io", "layers",
                "lod_tensor", "optimizer", "reader", "regularizer", "trainer_desc", "unique_name"]
 
+# What scripts of Paddle name and is not here: what to do instead.
+_INSTEAD = {
+    "contrib": "contrib.layers.sparse_embedding is layers.embedding(input, size=[None, dim], accessor=...) (docs/tables.md)",
+    **dict.fromkeys(["incubate", "transpiler", "distributed"],
+                    "from millrace.fleet import fleet, role_maker, DistributeTranspilerConfig (docs/fleet.md); "
+                    "from millrace.data_generator import MultiSlotDataGenerator"),
+    **dict.fromkeys(["CompiledProgram", "ParallelExecutor", "BuildStrategy", "ExecutionStrategy"],
+                    "Executor runs a Program as it is, and train_from_dataset(thread=) says how many workers train"),
+    **dict.fromkeys(["CUDAPlace", "CUDAPinnedPlace", "cuda_places", "cpu_places"], "programs run on CPUs: CPUPlace()"),
+    **dict.fromkeys(["dygraph", "in_dygraph_mode", "enable_dygraph", "disable_dygraph"],
+                    "a program is built by layers, and then run"),
+    **dict.fromkeys(["set_flags", "get_flags"], "there are no flags; leave it out"),
+    "data": "layers.data(name, shape, dtype, lod_level)",
+    "embedding": "layers.embedding(input, size)",
+    "one_hot": "layers.one_hot(input, depth)",
+    "DataFeedDesc": "a dataset has one: dataset.desc()",
+    "profiler": "train_from_dataset(debug=True) says what operators cost",
+}
+
 __all__ = sorted(set(_MODULES) | set(_SUBMODULES) | set(_errors))
 
 
@@ -42,6 +61,8 @@ def __getattr__(name):
     if name in _SUBMODULES:
         return importlib.import_module("." + name, __name__)
     if name not in _MODULES:
+        if name in _INSTEAD:
+            importlib.import_module("._instead", __name__).refuse(__name__, name, _INSTEAD)
         raise AttributeError("module 'millrace' has no attribute '%s'" % name)
     value = getattr(importlib.import_module(_MODULES[name], __name__), name)
     globals()[name] = value

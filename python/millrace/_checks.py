@@ -24,6 +24,15 @@ def whole(what, given, least=None):
     return number
 
 
+def truth(what, given):
+    """A bool, or the 0 or 1 that stands for one; numpy's too."""
+    numpy = sys.modules.get("numpy")
+    is_bool = isinstance(given, bool) or numpy is not None and isinstance(given, numpy.bool_)
+    if is_bool or is_int(given) and operator.index(given) in (0, 1):
+        return bool(given)
+    raise ConfigError("%s: True or False, not %r" % (what, given))
+
+
 def number(what, given):
     """Any number, numpy's too, but no text."""
     unmasked(what, given)

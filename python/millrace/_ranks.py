@@ -39,7 +39,8 @@ def barrier():
 
 def allreduce(values, op="sum"):
     """A number or an array of what all ranks have: their "sum", the "max" or the "min" of each element. Every rank gets the same,
-    to the bit. Ranks send each other all they have, so it is for small arrays."""
+    to the bit. A sum of whole numbers has 64 bits, as numpy's has; everything else keeps its type. Ranks send each other all they
+    have, so it is for small arrays."""
     if op not in _OPERATIONS:
         raise ConfigError('allreduce: op is "sum", "max" or "min", not %r' % (op,))
     try:
@@ -49,6 +50,8 @@ def allreduce(values, op="sum"):
     if mine.dtype.kind not in "iuf":
         raise ConfigError("allreduce: numbers, not %s" % mine.dtype)
     mine = mine.reshape(np.shape(values))
+    if op == "sum" and mine.dtype.kind in "iu":
+        mine = mine.astype(np.int64 if mine.dtype.kind == "i" else np.uint64)
     form = "%s %s %s" % (op, mine.dtype.str, list(mine.shape))
     every = _millrace.together("allreduce", form.encode() + b"\n" + mine.tobytes())
     total = None
@@ -60,6 +63,18 @@ def allreduce(values, op="sum"):
         array = np.frombuffer(data, mine.dtype).reshape(mine.shape)
         total = array.copy() if total is None else _OPERATIONS[op](total, array)
     return total[()]
+
+
+def write_to(output, total, call):
+    """Writes what allreduce gave to an array, which has to hold it."""
+    kind = getattr(output, "dtype", None)
+    if kind is not None and kind.kind in "iu" and total.dtype.kind in "iu" and total.size:
+        least, most = np.iinfo(kind).min, np.iinfo(kind).max
+        for value in (int(total.min()), int(total.max())):
+            if not least <= value <= most:
+                raise ConfigError("%s: output holds %s, %d to %d, not %d; give an array of int64" % (
+                    call, kind, least, most, value))
+    output[:] = total
 
 
 def of_leader(value, what):
@@ -83,6 +98,11 @@ def ended_as_by_ctrl_c():
     finally:
         for one in taken:
             signal.signal(one, signal.SIG_DFL)
+
+
+def of_all(value, what):
+    """A list of what each rank has, by rank, on all ranks; `what` names what it is for."""
+    return [value] if size() == 1 else [pickle.loads(brought) for brought in _millrace.together(what, pickle.dumps(value))]
 
 
 def gather(data, call="gather"):

@@ -5,11 +5,21 @@ import os
 import warnings
 
 from . import _checks, _millrace, _ranks
+from ._instead import Instead
 from ._settings import flag, name_of, quoted
 from .errors import AlreadyExistsError, ConfigError, MillraceWarning
 from .framework import Variable
 
 __all__ = ["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset", "DatasetBase"]
+
+_BY_CPUS = "it is of training on GPUs; leave it out"
+# What setters are called where they have not the names of settings.
+_SETTERS = {"thread_num": "thread", "merge_size": "merge_by_lineid", "data_feed_type": "feed_type"}
+
+
+def _check_fleet(call, fleet):
+    if fleet is not None and not hasattr(fleet, "worker_num"):
+        raise ConfigError("%s: fleet: millrace.fleet or its object, or None, not %r" % (call, fleet))
 
 
 def _warn_of(left_out, stacklevel):
@@ -28,9 +38,12 @@ class DatasetFactory:
         return classes[datafeed_class]()
 
 
-class DatasetBase:
+class DatasetBase(Instead):
     """What datasets have in common. Settings count from the next load or training on."""
 
+    _what = "the dataset"
+    _instead = {"set_rank_offset": _BY_CPUS, "set_use_ps_gpu": _BY_CPUS, "set_graph_config": _BY_CPUS,
+                "set_so_parser_name": "load_plugin(path) loads a parser, and set_feed_type(name) takes it"}
     class_name = "QueueDataset"
     _reads_text = True
 
@@ -51,19 +64,28 @@ class DatasetBase:
     def init(self, batch_size=32, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
              **settings):
         """Every setting in one call, as in Paddle 2."""
-        self.set_batch_size(batch_size)
-        self.set_thread(thread_num)
-        self.set_use_var(use_var)
-        self.set_pipe_command(pipe_command)
-        if input_type:
-            self.set_input_type(input_type)
-        if fs_name or fs_ugi:
-            self.set_hdfs_config(fs_name, fs_ugi)
+        self.update_settings(batch_size=batch_size, thread_num=thread_num, use_var=use_var, pipe_command=pipe_command,
+                             input_type=input_type, fs_name=fs_name, fs_ugi=fs_ugi, **settings)
+
+    def update_settings(self, **settings):
+        """Some of the settings of init, and of an InMemoryDataset merge_size, fea_eval with candidate_size and the like, as in
+        Paddle 2; its values that stand for no setting (merge_size=-1, queue_num=-1, download_cmd="cat") set nothing."""
+        name_node = [settings.pop(name, "") for name in ("fs_name", "fs_ugi")]
+        candidates = settings.pop("candidate_size", 10000)
         for name, value in settings.items():
-            setter = getattr(self, "set_" + name, None)
+            setter = getattr(self, "set_" + _SETTERS.get(name, name), None)
             if setter is None:
                 raise ConfigError("%s has no setting \"%s\"" % (type(self).__name__, name))
-            setter(value)
+            if name in ("merge_size", "queue_num") and _checks.whole("%s: %s" % (type(self).__name__, name), value) < 1:
+                continue
+            if name == "download_cmd" and value == "cat" or name.startswith("fleet_send_") and not value:
+                continue
+            if name == "fea_eval":
+                setter(candidates, value)
+            else:
+                setter(value)
+        if any(name_node):
+            self.set_hdfs_config(*name_node)
 
     def set_batch_size(self, batch_size):
         """Rows of a batch."""
@@ -72,7 +94,7 @@ class DatasetBase:
     def set_thread(self, thread_num):
         """Threads that read, and workers that train unless train_from_dataset says another number. One worker trains in
         file and line order and repeats to the bit; several share parameters without locks."""
-        self.thread_num = max(1, _checks.whole("set_thread", thread_num))
+        self.thread_num = _checks.whole("set_thread", thread_num, 1)
 
     def set_filelist(self, filelist):
         """Files, globs, folders, or @FILE with one of these a line."""
@@ -96,8 +118,10 @@ class DatasetBase:
         self._fields["pipe_command"] = quoted(_checks.text("set_pipe_command", pipe_command))
 
     def set_input_type(self, input_type):
-        """1: a line is a whole batch (InMemoryDataset with batch_size 1)."""
-        self._fields["input_type"] = "%d" % _checks.whole("set_input_type", input_type)
+        """1: a line is a whole batch (InMemoryDataset with batch_size 1); 0: it is a row."""
+        if _checks.whole("set_input_type", input_type) not in (0, 1):
+            raise ConfigError("set_input_type: 0 (a line is a row) or 1 (a line is a whole batch), not %d" % input_type)
+        self._fields["input_type"] = "%d" % input_type
 
     def set_feed_type(self, data_feed_type, **attrs):
         """The class of data feed that turns lines into rows: "MultiSlotDataFeed" of a QueueDataset, "MultiSlotInMemoryDataFeed" of
@@ -139,16 +163,18 @@ class DatasetBase:
 
     def set_drop_last(self, drop_last):
         """Leaves out the last batch of a pass when it is not full."""
-        self._fields["drop_last"] = flag(drop_last)
+        self._fields["drop_last"] = flag(_checks.truth("set_drop_last", drop_last))
 
     def set_hdfs_config(self, fs_name, fs_ugi):
         """How "hdfs:" and "afs:" files are read: by `hadoop fs` with this name node and user."""
-        command = "hadoop fs -D fs.default.name=%s -D hadoop.job.ugi=%s -cat" % (fs_name, fs_ugi)
+        command = "hadoop fs -D fs.default.name=%s -D hadoop.job.ugi=%s -cat" % (
+            _checks.text("set_hdfs_config: fs_name", fs_name), _checks.text("set_hdfs_config: fs_ugi", fs_ugi))
         self._commands.update(hdfs=command, afs=command)
 
     def set_download_cmd(self, download_cmd):
         """A command that writes the "hdfs:" or "afs:" file that its last argument names."""
-        self._commands.update(hdfs=download_cmd, afs=download_cmd)
+        command = _checks.text("set_download_cmd", download_cmd)
+        self._commands.update(hdfs=command, afs=command)
 
     def desc(self):
         """The DataFeedDesc as text."""
@@ -183,12 +209,16 @@ class DatasetBase:
         lines.append('dataset { class_name: "%s" %s }' % (self.class_name, settings))
         return "\n".join(lines)
 
+    def _files(self):
+        """Those to read. A rank may have none, where another has some, and says so by an empty one."""
+        return self.filelist or ([os.devnull] if _ranks.size() > 1 else [])
+
     def _memory(self):
         return None
 
     def _run_fields(self):
         """The same for a run."""
-        return self._job_fields()
+        return self._job_fields(self._files())
 
 
 class QueueDataset(DatasetBase):
@@ -228,6 +258,14 @@ class FileInstantDataset(DatasetBase):
 class InMemoryDataset(DatasetBase):
     """Holds the rows of its files: loaded once, shuffled and trained on as often as one likes."""
 
+    _instead = {
+        **DatasetBase._instead,
+        "set_date": "set_filelist names the files of a day",
+        **dict.fromkeys(["begin_pass", "end_pass"], _BY_CPUS),
+        **dict.fromkeys(["set_generate_unique_feasigns", "generate_local_tables_unlock"],
+                        "batches pull the rows of their ids as they need them; leave it out"),
+        "tdm_sample": "a row has the values that its line has: the pipe_command may draw samples",
+    }
     class_name = "InMemoryDataset"
 
     def __init__(self):
@@ -246,15 +284,15 @@ class InMemoryDataset(DatasetBase):
 
     def set_parse_ins_id(self, parse_ins_id):
         """Lines start with "1 ID", the row's name."""
-        self._fields["parse_ins_id"] = flag(parse_ins_id)
+        self._fields["parse_ins_id"] = flag(_checks.truth("set_parse_ins_id", parse_ins_id))
 
     def set_parse_content(self, parse_content):
         """Lines carry "1 TEXT", kept with the row."""
-        self._fields["parse_content"] = flag(parse_content)
+        self._fields["parse_content"] = flag(_checks.truth("set_parse_content", parse_content))
 
     def set_parse_logkey(self, parse_logkey):
         """Lines carry "1 KEY" of 32 hex digits, which names the row and its search."""
-        self._fields["parse_logkey"] = flag(parse_logkey)
+        self._fields["parse_logkey"] = flag(_checks.truth("set_parse_logkey", parse_logkey))
 
     def set_merge_by_lineid(self, merge_size=2, erase_duplicate_feas=None, keep_unmerged_ins=None):
         """Rows of one name become one row when they are loaded. Of a sparse slot, one of them has the values; what the others
@@ -265,18 +303,19 @@ class InMemoryDataset(DatasetBase):
                 ("keep_unmerged_ins", keep_unmerged_ins, "merge_size=0 keeps rows that are alone")):
             if given is not None:
                 raise ConfigError("set_merge_by_lineid: %s: leave it out; %s" % (name, instead))
+        size = _checks.whole("set_merge_by_lineid: merge_size", merge_size, 0)
         self.set_parse_ins_id(True)
-        self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % _checks.whole("set_merge_by_lineid", merge_size))
+        self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % size)
 
     def set_enable_pv_merge(self, enable_pv_merge):
         """Rows of one search are a page view."""
-        self._dataset_fields["enable_pv_merge"] = flag(enable_pv_merge)
+        self._dataset_fields["enable_pv_merge"] = flag(_checks.truth("set_enable_pv_merge", enable_pv_merge))
 
     set_merge_by_sid = set_enable_pv_merge
 
     def set_pv_batch_size(self, pv_batch_size):
         """Page views of a batch of the phase JOIN."""
-        self._fields["pv_batch_size"] = "%d" % _checks.whole("set_pv_batch_size", pv_batch_size)
+        self._fields["pv_batch_size"] = "%d" % _checks.whole("set_pv_batch_size: page views of a batch", pv_batch_size, 1)
         # Which of them a training has is told to the rows that are loaded.
         self._dataset_fields["phases"] = "[JOIN, UPDATE]"
 
@@ -301,7 +340,7 @@ class InMemoryDataset(DatasetBase):
     def set_fea_eval(self, record_candidate_size, fea_eval=True):
         """Rows among which slots_shuffle draws where it is not told; fea_eval=False: all."""
         rows = _checks.whole("set_fea_eval: rows to draw from", record_candidate_size, 1)
-        self._candidates = rows if fea_eval else 0
+        self._candidates = rows if _checks.truth("set_fea_eval: fea_eval", fea_eval) else 0
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
         """Rows that global_shuffle sends to another rank at a time; by default as many as fit into 64 MiB over all ranks."""
@@ -313,9 +352,10 @@ class InMemoryDataset(DatasetBase):
 
     def load_into_memory(self, is_shuffle=False):
         """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
+        is_shuffle = _checks.truth("load_into_memory: is_shuffle", is_shuffle)
         with self._dropped_by_a_failure():
             rows, left_out = self._made().load()
-        _warn_of(left_out, 3)
+        _warn_of(left_out if self.filelist else "", 3)
         if is_shuffle:
             self.local_shuffle()
         return rows
@@ -340,7 +380,7 @@ class InMemoryDataset(DatasetBase):
         self._preloading = False
         with self._dropped_by_a_failure():
             rows, left_out = self._loaded.wait_preload()
-        _warn_of(left_out, 3)
+        _warn_of(left_out if self.filelist else "", 3)
         return rows
 
     def local_shuffle(self, seed=1):
@@ -349,7 +389,9 @@ class InMemoryDataset(DatasetBase):
 
     def global_shuffle(self, fleet=None, thread_num=12, seed=1):
         """The same over the rows of all ranks, which call it together: each row goes to the rank that its file and line choose, or
-        its name, by set_merge_by_lineid."""
+        its name, by set_merge_by_lineid. There are as many threads as it needs, whatever thread_num says."""
+        _check_fleet("global_shuffle", fleet)
+        _checks.whole("global_shuffle: thread_num", thread_num, -1)
         _, left_out = self._there().global_shuffle(_checks.whole("global_shuffle: seed", seed, 0), self._send_rows, self._send_pause)
         self._is_exchanged = _ranks.size() > 1
         _warn_of(left_out, 3)
@@ -375,6 +417,7 @@ class InMemoryDataset(DatasetBase):
 
     def get_memory_data_size(self, fleet=None):
         """Rows that are loaded; 0 before and after. Of this rank; with `fleet` of all ranks, which call it together."""
+        _check_fleet("get_memory_data_size", fleet)
         rows = self._loaded.size() if self._loaded is not None else 0
         return int(_ranks.allreduce(rows)) if fleet is not None else rows
 
@@ -384,9 +427,13 @@ class InMemoryDataset(DatasetBase):
         """Page views that are loaded."""
         return self._loaded.pv_size() if self._loaded is not None else 0
 
+    def _init_distributed_settings(self, **settings):
+        """update_settings, by the name that Paddle 2 has for some of them."""
+        self.update_settings(**settings)
+
     def _made(self):
         if self._loaded is None:
-            made = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields()))
+            made = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields(self._files())))
             made.set_phase(self._joins)
             self._loaded = made
         return self._loaded
@@ -434,3 +481,10 @@ class InMemoryDataset(DatasetBase):
         # The rows are there: their files may be gone, or those of the next load.
         fields = self._job_fields([os.devnull])
         return fields.replace("dataset { ", "dataset { global_shuffle: true ") if self._is_exchanged else fields
+
+
+_OF_MEMORY = [name for name in vars(InMemoryDataset) if name == "_init_distributed_settings" or not name.startswith("_")]
+for _streams in (QueueDataset, FileInstantDataset):
+    _streams._instead = {
+        **dict.fromkeys(_OF_MEMORY, "it is of an InMemoryDataset, which holds its rows; this one reads them in each pass"),
+        **InMemoryDataset._instead}

@@ -200,7 +200,7 @@ class Executor:
         if not infer and not program._is_trained and _ranks.leads():
             warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
                           "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)
-        memory = dataset._memory()
+        memory, on_ranks = dataset._memory(), _is_of_ranks(dataset, infer)
         rule = dataset._zeros_rule()
         trained = program._trained_on.get("zeros", rule)
         if rule != trained and _ranks.leads():
@@ -210,8 +210,12 @@ class Executor:
                           MillraceWarning, stacklevel=3)
         if not infer:
             program._trained_on.update(zeros=rule, empty_slot=dataset._fields.get("empty_slot", "ERROR"))
-        return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer,
-                         _is_of_ranks(dataset, infer))
+        if not (on_ranks or dataset.filelist or memory):
+            # It infers by itself, and other ranks have the files.
+            _scope(scope)._count_alone(program)
+            warnings.warn("%s: there was no row to read, as this rank has no files" % call, MillraceWarning, stacklevel=3)
+            return Report._of_nothing(_checks.whole(call + ": thread", thread, 0) or dataset.thread_num)
+        return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer, on_ranks)
 
     def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):
         """The TrainerDesc of a run."""

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import os
-import pickle
 import threading
 from typing import NamedTuple
 import weakref
@@ -469,7 +468,7 @@ class Scope:
         alone = {name: (self.get(name) - shared, self._scope.has_seen(name)) for name, shared in self._shared.items()
                  if shared.shape == self.get(name).shape}
         totals, seen = dict(self._shared), set()
-        for theirs in map(pickle.loads, _ranks.gather(pickle.dumps(alone), call)):
+        for theirs in _ranks.of_all(alone, call):
             for name, (counted, is_seen) in theirs.items():
                 totals[name] = totals.get(name, self.get(name)) + counted
                 seen.update([name] if is_seen else [])

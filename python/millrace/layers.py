@@ -5,6 +5,7 @@ Names and arguments are those of Paddle's fluid.layers. What does not fit raises
 
 from . import _activations, _checks, _control_flow, _losses, _norms, _recurrent, _sequences, _tensors
 from . import _formulas  # noqa: F401
+from . import _instead
 from ._activations import *  # noqa: F401,F403
 from ._append import activate, as_ints, as_list, caller, check_values, checked, dtype_name, fill, op, parameter, program_of
 from ._control_flow import *  # noqa: F401,F403
@@ -27,6 +28,19 @@ __all__ = ["clip", "concat", "data", "dropout", "embedding", "expand_dims", "fc"
            "slice", "softmax", "split", "squeeze", "stack", "sum", "sums", "topk", "transpose", "unsqueeze", *_UNARY,
            *("elementwise_" + name for name in _ELEMENTWISE), *("reduce_" + name for name in _REDUCE), *_activations.__all__,
            *_control_flow.__all__, *_losses.__all__, *_norms.__all__, *_recurrent.__all__, *_sequences.__all__, *_tensors.__all__]
+
+
+# Layers of Paddle that are not here: what to do instead.
+_INSTEAD = {
+    "data_norm": "batch_norm and layer_norm are; a program of Paddle that has data_norm is brought by "
+                 "scripts/export_from_paddle.py (docs/from_paddle.md)",
+    "ctr_metric_bundle": "auc(input, label), and mean of what is to be watched",
+    "py_reader": "millrace.reader.py_reader(capacity, shapes, dtypes)",
+}
+
+
+def __getattr__(name):
+    _instead.refuse(__name__, name, _INSTEAD)
 
 
 def data(name, shape, append_batch_size=True, dtype=None, lod_level=0):

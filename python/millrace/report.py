@@ -43,6 +43,14 @@ class Report:
     #: eval.calibration, of each: loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
     calibrations: List[dict] = field(default_factory=list)
 
+    @classmethod
+    def _of_nothing(cls, workers):
+        """That of a pass which had nothing to read."""
+        data = {"files": 0, "bytes": 0, "lines": 0, "bad_lines": 0, "first_bad_lines": [], "counters": {}, "left_out": ""}
+        return cls(examples=0, batches=0, seconds=0.0, epochs=1, metrics={}, evaluation=None, workers=workers,
+                   examples_per_second=0.0, total_seconds=0.0, total_examples=0, total_batches=0, data=data, stage_seconds={},
+                   bottleneck="there were no files")
+
     def plot(self, metrics=None):
         """Draws a metric's course, of passes and of evaluations, in a picture for each metric; needs matplotlib. Returns its
         figure. `metrics` are names, "loss" among them; by default all."""

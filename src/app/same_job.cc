@@ -18,24 +18,42 @@ namespace {
 
 constexpr int64_t kNoSize = -1;
 
+std::string_view TakeLine(std::string_view* rest) {
+  const std::string_view line = rest->substr(0, rest->find('\n'));
+  rest->remove_prefix(std::min(line.size() + 1, rest->size()));
+  return line;
+}
+
+/// For people.
+std::string Shown(std::string_view line) {
+  constexpr size_t kMost = 200;  // a vocabulary may be a line
+  return "\"" + Shortened(line.substr(std::min(line.find_first_not_of(' '), line.size())), kMost) + "\"";
+}
+
 /// The first line that `text` has more of than `other`, for people; empty where there is none.
 std::string FirstLineOf(std::string_view text, std::string_view other) {
-  constexpr size_t kMost = 200;  // a vocabulary may be a line
   std::multiset<std::string_view> others;
-  const auto take_line = [](std::string_view* rest) {
-    const std::string_view line = rest->substr(0, rest->find('\n'));
-    rest->remove_prefix(std::min(line.size() + 1, rest->size()));
-    return line;
-  };
-  while (!other.empty()) others.insert(take_line(&other));
+  while (!other.empty()) others.insert(TakeLine(&other));
   while (!text.empty()) {
-    const std::string_view line = take_line(&text);
+    const std::string_view line = TakeLine(&text);
     const auto same = others.find(line);
-    if (same == others.end())
-      return "\"" + Shortened(line.substr(std::min(line.find_first_not_of(' '), line.size())), kMost) + "\"";
+    if (same == others.end()) return Shown(line);
     others.erase(same);
   }
   return "";
+}
+
+/// What is wrong where two texts have the same lines in another order.
+std::string OtherOrder(std::string_view mine, std::string_view of_leader) {
+  std::string_view here;
+  std::string_view there;
+  while (here == there && !mine.empty() && !of_leader.empty()) {
+    here = TakeLine(&mine);
+    there = TakeLine(&of_leader);
+  }
+  if (here.starts_with("input file: ")) return "this rank sees the same input files as rank 0 in another order";
+  return "this rank was given the job of rank 0 in another order, of slots or other fields: here " + Shown(here) +
+         ", there " + Shown(there);
 }
 
 /// What a rank sees, as it tells the one that leads.
@@ -76,7 +94,7 @@ Status CheckSameText(RankGroup& ranks, const std::string& mine) {
   const std::string there = FirstLineOf(of_leader, mine);
   return ranks.Agree(InvalidConfig(
       here.empty() && there.empty()
-          ? "this rank sees the same input files as rank 0 in another order"
+          ? OtherOrder(mine, of_leader)
           : "this rank was given another job than rank 0, or sees other input files: here " +
                 (here.empty() ? "nothing more" : here) + ", there " + (there.empty() ? "nothing more" : there)));
 }

@@ -81,12 +81,19 @@ LoadedConfig LoadOwnDesc(const std::string& origin, const std::string& text, boo
   return ValueOrThrow(ReadOwnDesc(origin, text, needs_model, false));
 }
 
+/// What the package names where a rank has no files, and others may have some.
+constexpr std::string_view kNoFiles = "/dev/null";
+
+Status NoFilesOnAnyRank() { return InvalidConfig("the dataset has no files on any rank: call set_filelist"); }
+
 /// The files that each rank's description names, by rank, where all could be read: what `call` begins with on ranks.
 Result<std::vector<std::vector<std::string>>> FileLists(const ProcessRanks& ranks, const std::string& call,
                                                         const Result<LoadedConfig>& read, const std::stop_token& stop) {
   std::string mine;
   WireWriter out(&mine);
-  for (const std::string& file : read.ok() ? read->files : std::vector<std::string>()) out.PutText(file);
+  for (const std::string& file : read.ok() ? read->files : std::vector<std::string>()) {
+    if (file != kNoFiles) out.PutText(file);
+  }
   std::vector<std::string> all;
   MR_TRY(ranks.script->Together(call, mine, &all, stop));
   MR_TRY(ranks.group->Agree(read.status()));
@@ -712,7 +719,8 @@ class PyMemory {
   /// Leaves this rank its part of the files: each rank's own, or those of the list of all in turn.
   Status ShareFiles(Result<LoadedConfig>* read, const std::stop_token& stop) {
     MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(*ranks_, "load_into_memory", *read, stop));
-    MR_TRY(FilesOfRanks(lists).status());
+    MR_ASSIGN(const std::vector<std::string> all, FilesOfRanks(lists));
+    if (all.empty()) return NoFilesOnAnyRank();
     const bool is_one = std::all_of(lists.begin(), lists.end(), [&](const auto& list) { return list == lists[0]; });
     const auto ranks = lists.size();
     const auto me = static_cast<size_t>(ranks_->group->rank());
@@ -867,13 +875,16 @@ std::string JobText(const LoadedConfig& config) {
   return text + "the program's bytes: " + std::to_string(HashName(*bytes)) + "\n";
 }
 
-/// Lets the ranks of a script compare what each was told to train, and puts the files of all into the job.
-Status CompareJobs(const ProcessRanks& ranks, Result<LoadedConfig>* job, const std::stop_token& stop) {
+/// Lets the ranks of a script compare what each was told to train, and puts the files of all into the job, unless it
+/// has its rows in memory.
+Status CompareJobs(const ProcessRanks& ranks, bool has_rows, Result<LoadedConfig>* job, const std::stop_token& stop) {
   const bool infer = job->ok() && (*job)->desc->infer();
   const std::string call = infer ? "infer_from_dataset" : "train_from_dataset";
   MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(ranks, call, *job, stop));
   MR_TRY(CheckSameText(*ranks.group, JobText(**job)));
+  if (has_rows) return Status::Ok();
   MR_ASSIGN((*job)->files, FilesOfRanks(lists));
+  if ((*job)->files.empty()) return NoFilesOnAnyRank();
   return CheckSameSizes(*ranks.group, (*job)->files);
 }
 
@@ -918,7 +929,8 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   const ProcessRanks* const ranks = on_ranks ? RanksOfProcess() : nullptr;
   Result<LoadedConfig> config = ReadOwnDesc("train_from_dataset", text, true, ranks != nullptr);
   if (ranks != nullptr) {
-    RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(CompareJobs(*ranks, &config, stop)); });
+    RunInterruptibly(
+        [&](const std::stop_token& stop) { ThrowUnlessOk(CompareJobs(*ranks, memory != nullptr, &config, stop)); });
   }
   std::unique_ptr<PyFetchHandler> fetch_handler;
   std::stop_source ended;

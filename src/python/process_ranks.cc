@@ -149,7 +149,7 @@ Result<std::vector<std::string>> FilesOfRanks(const std::vector<std::vector<std:
         return InvalidConfig("the lists of files of ranks " + std::to_string(known->second) + " and " +
                              std::to_string(r) + " both have \"" + file +
                              "\", and differ; give all ranks the same list, which they share out, or each rank files "
-                             "of its own");
+                             "of its own, or none");
       }
       all.push_back(file);
     }

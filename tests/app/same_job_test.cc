@@ -93,8 +93,17 @@ TEST(JobsOfRanks, AreToldByTheLinesThatOneHasAlone) {
               HasSubstr("sees other input files: here nothing more, there \"file: \"b\"\""));
   EXPECT_THAT(told("seed: 2\nfile: \"a\"\nfile: \"b\"\nfolder: \"o\"\n"),
               HasSubstr("here \"seed: 2\", there \"seed: 1\""));
-  EXPECT_THAT(told("seed: 1\nfile: \"b\"\nfile: \"a\"\nfolder: \"o\"\n"), HasSubstr("in another order"));
+  EXPECT_THAT(told("file: \"a\"\nseed: 1\nfile: \"b\"\nfolder: \"o\"\n"),
+              HasSubstr("in another order, of slots or other fields: here \"file: \"a\"\", there \"seed: 1\""));
   EXPECT_LT(told("  word: \"" + std::string(100'000, 'x') + "\"\n" + job).size(), 500);
+}
+
+TEST(JobsOfRanks, FilesInAnotherOrderAreTold) {
+  const std::vector<Status> statuses = OnThreeRanks([&](RankGroup& group) {
+    return CheckSameText(group, group.rank() == 1 ? "seed: 1\ninput file: \"b\"\ninput file: \"a\"\n"
+                                                  : "seed: 1\ninput file: \"a\"\ninput file: \"b\"\n");
+  });
+  EXPECT_THAT(statuses[0].message(), HasSubstr("this rank sees the same input files as rank 0 in another order"));
 }
 
 }  // namespace

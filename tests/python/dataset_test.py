@@ -238,6 +238,71 @@ class DatasetTest(program_test.Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, 'InMemoryDataset has no setting "queue_nums"'):
             dataset.init(queue_nums=1)
 
+    def test_settings_are_changed_by_the_names_of_paddle_2(self):
+        dataset = millrace.DatasetFactory().create_dataset("InMemoryDataset")
+        dataset.init(batch_size=8, thread_num=np.int64(2), use_var=self.variables, pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
+                     download_cmd="cat", queue_num=-1)
+        dataset._init_distributed_settings(parse_ins_id=True, parse_content=False, merge_size=-1, fleet_send_batch_size=None,
+                                           fleet_send_sleep_seconds=0, fea_eval=True, candidate_size=500)
+        self.assertIn("parse_ins_id: true", dataset.desc())
+        self.assertNotIn("input_commands", dataset.desc())
+        self.assertEqual((dataset._candidates, dataset.thread_num), (500, 2))
+        dataset.update_settings(batch_size=5, parse_ins_id=0, fs_name="hdfs://a", fs_ugi="u,p", data_feed_type="MultiSlotInMemoryDataFeed")
+        self.assertIn("batch_size: 5", dataset.desc())
+        self.assertIn("fs.default.name=hdfs://a -D hadoop.job.ugi=u,p", dataset.desc())
+        dataset.set_filelist(self.path("part-0"))
+        self.assertEqual(dataset.load_into_memory(), 20)
+        dataset.update_settings(merge_size=2)
+        self.assertIn("merge_size: 2", dataset._job_fields())
+        for call, message in ((lambda: dataset.update_settings(batch_sizes=1), 'InMemoryDataset has no setting "batch_sizes"'),
+                              (lambda: dataset.update_settings(merge_size="2"), "InMemoryDataset: merge_size: a whole number, not '2'")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                call()
+
+    def test_calls_of_other_datasets_say_which_has_them(self):
+        queue, memory = millrace.QueueDataset(), millrace.InMemoryDataset()
+        for dataset, name, message in ((queue, "load_into_memory", "of an InMemoryDataset, which holds its rows"),
+                                       (queue, "set_parse_ins_id", "of an InMemoryDataset"),
+                                       (queue, "_init_distributed_settings", "of an InMemoryDataset"),
+                                       (millrace.FileInstantDataset(), "slots_shuffle", "of an InMemoryDataset"),
+                                       (queue, "set_rank_offset", "GPUs"), (memory, "begin_pass", "GPUs"),
+                                       (memory, "set_date", "set_filelist names the files of a day")):
+            self.assertFalse(hasattr(dataset, name))
+            with self.assertRaisesRegex(millrace.ConfigError, "the dataset.%s is not here: .*%s" % (name, message)):
+                getattr(dataset, name)
+        with self.assertRaisesRegex(AttributeError, "no attribute 'set_bath_size'"):
+            queue.set_bath_size(1)
+
+    def test_arguments_that_mean_nothing_are_refused_at_the_call(self):
+        dataset = millrace.InMemoryDataset()
+        for call, message in ((lambda: dataset.set_thread(-5), "set_thread: at least 1, not -5"),
+                              (lambda: dataset.set_hdfs_config(1, 2), "set_hdfs_config: fs_name: a str, not 1"),
+                              (lambda: dataset.set_hdfs_config("hdfs://a", None), "set_hdfs_config: fs_ugi: a str, not None"),
+                              (lambda: dataset.set_download_cmd(5), "set_download_cmd: a str, not 5"),
+                              (lambda: dataset.set_drop_last(None), "set_drop_last: True or False, not None"),
+                              (lambda: dataset.set_parse_ins_id("no"), "set_parse_ins_id: True or False, not 'no'"),
+                              (lambda: dataset.set_parse_content(2), "set_parse_content: True or False, not 2"),
+                              (lambda: dataset.set_parse_logkey([]), "set_parse_logkey: True or False, not "),
+                              (lambda: dataset.set_enable_pv_merge(0.0), "set_enable_pv_merge: True or False, not 0.0"),
+                              (lambda: dataset.set_fea_eval(10, "yes"), "set_fea_eval: fea_eval: True or False, not 'yes'"),
+                              (lambda: dataset.set_input_type(7), r"set_input_type: 0 \(a line is a row\) or 1 .*, not 7"),
+                              (lambda: dataset.set_pv_batch_size(-2), "set_pv_batch_size: page views of a batch: at least 1, not -2"),
+                              (lambda: dataset.set_merge_by_lineid(-3), "set_merge_by_lineid: merge_size: at least 0, not -3"),
+                              (lambda: dataset.load_into_memory("no"), "load_into_memory: is_shuffle: True or False, not 'no'"),
+                              (lambda: dataset.global_shuffle("abc"), "global_shuffle: fleet: millrace.fleet or its object, or None, not 'abc'"),
+                              (lambda: dataset.global_shuffle(None, "abc"), "global_shuffle: thread_num: a whole number, not 'abc'"),
+                              (lambda: dataset.get_memory_data_size(3), "get_memory_data_size: fleet: .* not 3")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                call()
+        self.assertEqual((dataset.thread_num, dataset._fields, dataset._commands, dataset._dataset_fields), (1, {"batch_size": "32"}, {}, {}))
+        for yes in (True, 1, np.int32(1), np.bool_(True)):
+            dataset.set_drop_last(yes)
+            self.assertEqual(dataset._fields["drop_last"], "true")
+        dataset.set_drop_last(np.bool_(False))
+        dataset.set_thread(np.int32(3))
+        dataset.set_input_type(np.int64(0))
+        self.assertEqual((dataset._fields["drop_last"], dataset.thread_num, dataset._fields["input_type"]), ("false", 3, "0"))
+
     def test_settings_of_merging_that_there_are_not_are_refused_by_name(self):
         dataset = millrace.InMemoryDataset()
         with self.assertRaisesRegex(millrace.ConfigError, "set_merge_by_lineid: erase_duplicate_feas: leave it out"):

@@ -138,6 +138,9 @@ class StrategyTest(unittest.TestCase):
                 (DistributeTranspilerConfig, "sync_moed", True, "sync_moed: there is no such setting; there are .*sync_mode"),
                 (DistributedStrategy, "a_sync_configs", {"k_steps": 2.5}, r'a_sync_configs\["k_steps"\]: batches between .*, not 2.5'),
                 (DistributedStrategy, "a_sync_configs", {"ksteps": 1}, "there is no 'ksteps' here; there are k_steps"),
+                (DistributedStrategy, "a_sync_configs", {"thread_pool_size": "x"},
+                 r'a_sync_configs\["thread_pool_size"\]: a whole number, not .x.'),
+                (DistributedStrategy, "a_sync_configs", {"launch_barrier": "no"}, r'\["launch_barrier"\]: True or False, not .no.'),
                 (DistributedStrategy, "a_sync", None, "a_sync: a bool, not None"),
                 (DistributedStrategy, "amp", True, "amp = True: it is of collective or GPU training"),
                 (DistributedStrategy, "adam_d2sum", True, "Adam here is that of the optimizer"),
@@ -158,6 +161,9 @@ class StrategyTest(unittest.TestCase):
         self.assertEqual(two._update(), ("GEO", 400))
         two.a_sync = False
         self.assertEqual(two._update(), ("SYNC", 0))
+        two.a_sync_configs = {"k_steps": np.int64(8), "send_queue_size": np.int32(4), "launch_barrier": 0}
+        self.assertEqual(two._geo_steps(), 8)
+        self.assertEqual(StrategyFactory.create_geo_strategy(np.int64(25))._update(), ("GEO", 25))
         one = StrategyFactory.create_geo_strategy(25)
         self.assertEqual(one._update(), ("GEO", 25))
         self.assertEqual(repr(one), "DistributeTranspilerConfig(GEO every 25 batches)")
@@ -495,8 +501,60 @@ class FleetTest(program_test.Fresh):
                 call()
         self.job._set_client_communication_config(500000, 10000, 3)
 
+    def test_a_startup_program_behind_the_loss_is_that_of_paddle_2_as_of_paddle_1(self):
+        def minimized(call):
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup), millrace.unique_name.guard():
+                x = layers.data("x", [2])
+                loss = layers.mean(layers.fc(layers.fc(x, 2, param_attr="first", bias_attr=False), 1, param_attr="second", bias_attr=False))
+            _, pairs = call(self.job.distributed_optimizer(optimizer.SGD(0.1)), loss, startup)
+            self.assertIs(self.job.startup_program, startup)
+            return [parameter.name for parameter, _ in pairs]
+        for call in (lambda made, loss, startup: made.minimize(loss, startup),
+                     lambda made, loss, startup: made.minimize(loss, startup_program=startup),
+                     lambda made, loss, startup: made.minimize(loss=loss, startup_program=startup),
+                     lambda made, loss, startup: made.minimize(loss, None, startup),
+                     lambda made, loss, startup: made.minimize([loss], None, [startup]),
+                     lambda made, loss, startup: made.minimize([loss], startup_programs=[startup]),
+                     lambda made, loss, startup: self.job.minimize(loss, startup)):
+            self.assertEqual(minimized(call), ["first", "second"])
+        for call in (lambda made, loss, startup: made.minimize(loss, startup, ["second"]),
+                     lambda made, loss, startup: made.minimize(loss, startup, None, ["first"]),
+                     lambda made, loss, startup: made.minimize(loss, startup, parameter_list=["second"]),
+                     lambda made, loss, startup: made.minimize(loss, None, startup, ["second"]),
+                     lambda made, loss, startup: made.minimize(loss, None, startup, None, ["first"]),
+                     lambda made, loss, startup: self.job.minimize(loss, startup, ["second"])):
+            self.assertEqual(minimized(call), ["second"])
+        made, loss = self.job.distributed_optimizer(optimizer.SGD(0.1)), self.loss_of_nothing()
+        self.assertEqual(len(made.minimize(loss, None, [loss.program.all_parameters()[0]])[1]), 1)
+        for call, message in ((lambda: made.minimize(loss, None, None, ["w"]), "parameter_list of Paddle 1 and the no_grad_set of Paddle 2"),
+                              (lambda: made.minimize(loss, millrace.Scope()), "scopes: a run is given its scope"),
+                              (lambda: made.minimize(loss, None, None, None, None, None), "at most 4 arguments behind it"),
+                              (lambda: made.minimize(loss, self.startup, startup_program=self.startup), "startup_programs is given twice"),
+                              (lambda: made.minimize(loss, startups=self.startup), "there is no argument startups; there are loss, startup_program"),
+                              (lambda: made.minimize(), "the loss is a Variable, not None")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                call()
+
     def loss_of_nothing(self):
         return layers.mean(layers.fc(layers.data("x", [2]), 1))
+
+    def test_names_of_paddle_2_are_those_of_the_package(self):
+        self.assertIs(fleet.MultiSlotDataGenerator, millrace.data_generator.MultiSlotDataGenerator)
+        self.assertIs(fleet.MultiSlotStringDataGenerator, millrace.data_generator.MultiSlotStringDataGenerator)
+        for name in ("InMemoryDataset", "QueueDataset", "FileInstantDataset"):
+            self.assertIs(getattr(fleet, name), getattr(millrace, name))
+        self.assertIsInstance(fleet.util, fleet.UtilBase)
+        for module, name, message in ((fleet, "HybridCommunicateGroup", "on CPUs"), (fleet, "rank", "fleet.worker_index"),
+                                      (fleet, "utils", "set_hdfs_config"), (millrace, "contrib", r"layers.embedding.*accessor="),
+                                      (millrace, "CompiledProgram", "Executor runs a Program"), (millrace, "data", "layers.data"),
+                                      (layers, "data_norm", "batch_norm and layer_norm")):
+            self.assertFalse(hasattr(module, name))
+            with self.assertRaisesRegex(millrace.ConfigError, r"\b%s is not here: .*%s" % (name, message)):
+                getattr(module, name)
+        for module in (millrace, layers):
+            with self.assertRaisesRegex(AttributeError, "no attribute 'fcc'"):
+                module.fcc
 
     def test_modes_and_arguments_that_there_are_not_are_refused(self):
         self.model()
@@ -604,6 +662,8 @@ class MetricsTest(program_test.Fresh):
         summed = np.zeros(2)
         maker.all_reduce_worker([1, 2], summed)
         self.assertEqual((summed.tolist(), maker.all_gather("a")), ([1, 2], ["a"]))
+        with self.assertRaisesRegex(millrace.ConfigError, "all_reduce_worker: output holds uint8, 0 to 255, not 300; give an array of int64"):
+            maker.all_reduce_worker(np.array([5, 300]), np.zeros(2, np.uint8))
         for call, message in (
                 (lambda: util.acc([1], [0]), "acc: total is 0: nothing was counted yet"),
                 (lambda: util.all_reduce([1], "mean"), 'mode is "sum", "max" or "min"'),

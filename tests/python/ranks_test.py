@@ -149,6 +149,19 @@ class RanksTest(unittest.TestCase):
         """, ranks=0)
         self.assertEqual(told, [{"rank": 0, "size": 1, "sum": 5}])
 
+    def test_sums_of_narrow_whole_numbers_do_not_overflow(self):
+        told = self.run_script("""
+            given = [np.array([2 ** 31 - 1], np.int32), np.array([200], np.uint8), np.int8(100), np.array([1.5], np.float32), [2 ** 40]]
+            sums, most = ([_ranks.allreduce(one, op) for one in given] for op in ("sum", "max"))
+            mixed = _ranks.allreduce(np.array([7], np.int32 if _ranks.rank() else np.int64))
+            sums, most = ([np.ravel(one).tolist() + [str(one.dtype)] for one in these] for these in (sums, most))
+            tell(sums=sums, most=most, mixed=mixed.tolist())
+        """)
+        for one in told:
+            self.assertEqual(one["sums"], [[2 ** 32 - 2, "int64"], [400, "uint64"], [200, "int64"], [3.0, "float32"], [2 ** 41, "int64"]])
+            self.assertEqual(one["most"], [[2 ** 31 - 1, "int32"], [200, "uint8"], [100, "int8"], [1.5, "float32"], [2 ** 40, "int64"]])
+            self.assertEqual(one["mixed"], [14])
+
     def test_one_model_is_trained_each_line_once(self):
         support.write_log(self.folder, count=700, parts=5)
         told = self.run_script("""
@@ -347,6 +360,61 @@ class RanksTest(unittest.TestCase):
             self.assertEqual(one["examples"], 400)
             self.assertIn("give all ranks the same list, which they share out, or each rank files of its own", one["error"])
 
+    def test_a_rank_without_files_trains_with_those_that_have_some(self):
+        support.write_log(self.folder, count=400, parts=2)
+        told = self.run_script("""
+            mine = files[_ranks.rank():_ranks.rank() + 1]
+            report = exe.train_from_dataset(main, queue(slots, mine))
+            dataset = millrace.InMemoryDataset()
+            dataset.set_use_var(slots)
+            dataset.set_batch_size(16)
+            dataset.set_filelist(mine)
+            loaded = dataset.load_into_memory()
+            own = exe.train_from_dataset(main, dataset).examples
+            dataset.global_shuffle()
+            shuffled = exe.train_from_dataset(main, dataset).examples
+            inferred = exe.infer_from_dataset(test, dataset).examples
+            alone = exe.infer_from_dataset(test, queue(slots, mine), fetch_list=[loss])
+            tell(files=report.data["files"], examples=[report.examples, own, shuffled, inferred], loaded=loaded,
+                 size=dataset.get_memory_data_size(), alone=alone.examples)
+        """, ranks=4)
+        self.assertEqual([one["loaded"] for one in told], [200, 200, 0, 0])
+        self.assertEqual([one["alone"] for one in told], [200, 200, 0, 0])
+        self.assertEqual(sum(one["size"] for one in told), 400)
+        self.assertGreater(min(one["size"] for one in told), 0)
+        for one in told:
+            self.assertEqual((one["examples"], one["files"]), ([400] * 4, 2))
+        self.assertEqual(self.err.count("infer_from_dataset: there was no row to read, as this rank has no files"), 2, self.err)
+        self.assertNotIn("left out", self.err)
+
+    def test_ranks_of_which_none_has_files_are_all_told_so(self):
+        told = self.run_script("""
+            errors = []
+            dataset = millrace.InMemoryDataset()
+            dataset.set_use_var(slots)
+            for call in (lambda: exe.train_from_dataset(main, queue(slots, [])), dataset.load_into_memory):
+                try:
+                    call()
+                except millrace.ConfigError as error:
+                    errors.append(str(error))
+            _ranks.barrier()
+            tell(errors=errors)
+        """)
+        for one in told:
+            self.assertEqual(one["errors"], ["the dataset has no files on any rank: call set_filelist"] * 2)
+
+    def test_a_list_of_two_ranks_beside_one_without_files_is_refused(self):
+        support.write_log(self.folder, count=40, parts=2)
+        told = self.run_script("""
+            try:
+                exe.train_from_dataset(main, queue(slots, files if _ranks.rank() else []))
+            except millrace.ConfigError as error:
+                tell(error=str(error))
+        """, ranks=3)
+        for one in told:
+            self.assertRegex(one["error"], "files of ranks 1 and 2 both have .*part-0.*, and differ; give all ranks the same list, which they share out, or each rank files of its "
+                                           "own, or none")
+
     def test_rows_in_memory_stay_with_the_rank_that_loads_them_until_they_are_shuffled(self):
         support.write_log(self.folder, count=500, parts=5)
         script = """
@@ -357,7 +425,7 @@ class RanksTest(unittest.TestCase):
             loaded = dataset.load_into_memory()
             first = exe.train_from_dataset(main, dataset).examples
             dataset.global_shuffle()
-            own, every = dataset.get_memory_data_size(), dataset.get_memory_data_size(fleet=exe)
+            own, every = dataset.get_memory_data_size(), dataset.get_memory_data_size(fleet=millrace.fleet)
             second = exe.train_from_dataset(main, dataset).examples
             dataset.release_memory()
             tell(loaded=loaded, first=first, own=own, all=every, second=second)

@@ -8,6 +8,8 @@
 
 import os
 
+from ..data_generator import MultiSlotDataGenerator, MultiSlotStringDataGenerator  # noqa: F401
+from ..dataset import DatasetBase, FileInstantDataset, InMemoryDataset, QueueDataset  # noqa: F401
 from . import metrics, role_maker
 from .base import DistributedOptimizer, Fleet
 from .fleet_util import FleetUtil
@@ -15,7 +17,7 @@ from .role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker, Role, RoleMa
 from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyFactory
 
 __all__ = ["DistributeTranspilerConfig", "DistributedOptimizer", "DistributedStrategy", "Fleet", "FleetUtil", "MPISymetricRoleMaker",
-           "PaddleCloudRoleMaker", "Role", "RoleMakerBase", "StrategyFactory", "UserDefinedRoleMaker", "fleet", "metrics", "role_maker"]
+           "PaddleCloudRoleMaker", "Role", "RoleMakerBase", "StrategyFactory", "UserDefinedRoleMaker", "UtilBase", "fleet", "metrics", "role_maker"]
 
 # Scripts read who they are from what Paddle's launchers set, and mpirun does not: without it each would take itself for trainer 0.
 for _paddles, _theirs in (("PADDLE_TRAINER_ID", ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")),
@@ -24,6 +26,7 @@ for _paddles, _theirs in (("PADDLE_TRAINER_ID", ("OMPI_COMM_WORLD_RANK", "PMI_RA
         if os.environ.get(_name, "").isdecimal():
             os.environ.setdefault(_paddles, os.environ[_name])
 
+UtilBase = FleetUtil  # of Paddle 2
 fleet = Fleet()
 
 

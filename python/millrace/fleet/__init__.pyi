@@ -6,13 +6,15 @@ from .base import DistributedOptimizer as DistributedOptimizer, Fleet as Fleet
 from .fleet_util import FleetUtil as FleetUtil
 from .role_maker import MPISymetricRoleMaker as MPISymetricRoleMaker, PaddleCloudRoleMaker as PaddleCloudRoleMaker, Role as Role, RoleMakerBase as RoleMakerBase, UserDefinedRoleMaker as UserDefinedRoleMaker
 from .strategy import DistributedStrategy as DistributedStrategy, DistributeTranspilerConfig as DistributeTranspilerConfig, StrategyFactory as StrategyFactory
-from ..dataset import DatasetBase
+from ..data_generator import MultiSlotDataGenerator as MultiSlotDataGenerator, MultiSlotStringDataGenerator as MultiSlotStringDataGenerator
+from ..dataset import DatasetBase as DatasetBase, FileInstantDataset as FileInstantDataset, InMemoryDataset as InMemoryDataset, QueueDataset as QueueDataset
 from ..framework import Program, Scope, Variable
 fleet: Fleet
 util: FleetUtil
 main_program: Program
 startup_program: Program
-__all__ = ["DistributeTranspilerConfig", "DistributedOptimizer", "DistributedStrategy", "Fleet", "FleetUtil", "MPISymetricRoleMaker", "PaddleCloudRoleMaker", "Role", "RoleMakerBase", "StrategyFactory", "UserDefinedRoleMaker", "fleet", "metrics", "role_maker"]
+__all__ = ["DistributeTranspilerConfig", "DistributedOptimizer", "DistributedStrategy", "Fleet", "FleetUtil", "MPISymetricRoleMaker", "PaddleCloudRoleMaker", "Role", "RoleMakerBase", "StrategyFactory", "UserDefinedRoleMaker", "UtilBase", "fleet", "metrics", "role_maker"]
+UtilBase = FleetUtil
 def init(role_maker: Any = ..., is_collective: Any = ..., strategy: Any = ...) -> Fleet: ...
 def is_first_worker() -> bool: ...
 def worker_index() -> int: ...

@@ -4,6 +4,7 @@ import os
 import sys
 
 from .. import _checks, _output, _ranks
+from .._instead import Instead
 from ..dataset import DatasetBase
 from ..errors import ConfigError
 from ..executor import (Executor, _program, _scope, load_persistables, save_inference_model, save_persistables)
@@ -12,7 +13,6 @@ from ..optimizer import Optimizer
 from . import metrics
 from .role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker, RoleMakerBase
 from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyFactory
-from ._instead import Instead
 from .fleet_util import FleetUtil
 
 __all__ = ["DistributedOptimizer", "Fleet"]
@@ -22,6 +22,7 @@ _ADDED_UP = ("sgd", "adagrad", "ftrl")
 _BY_SAVE = "save_persistables writes dense parameters and tables, all of them"
 _BY_SCOPE = "a run on a new scope begins anew: with millrace.scope_guard(millrace.Scope())"
 _BY_TRAINER = "models with the rows of a mode, of each day, come from a job of `trainer` with incremental.save_mode (docs/tables.md)"
+_BY_CPUS = "it is of collective or GPU training, and ranks are processes on CPUs"
 # What scripts of Paddle call and is not here: what to do instead.
 _INSTEAD = {
     **dict.fromkeys(["save", "save_dense_params", "save_one_table", "save_multi_table_one_path"], _BY_SAVE),
@@ -40,7 +41,16 @@ _INSTEAD = {
     **dict.fromkeys(["allreduce_perf", "reduce_perf", "broadcast_perf", "allgather_perf", "reduce_scatter_perf", "distributed_model",
                      "get_hybrid_communicate_group", "get_hybrid_parallel_topology", "amp_init", "qat_init", "get_loss_scaling", "node_num",
                      "local_rank", "local_device_ids", "world_device_ids", "collective_perf"],
-                    "it is of collective or GPU training, and ranks are processes on CPUs"),
+                    _BY_CPUS),
+    **dict.fromkeys(["CommunicateTopology", "HybridCommunicateGroup", "distributed_scaler", "auto", "BoxPSDataset", "rank_in_node"],
+                    _BY_CPUS),
+    "rank": "fleet.worker_index()",
+    **dict.fromkeys(["nranks", "world_size"], "fleet.worker_num()"),
+    **dict.fromkeys(["set_log_level", "get_log_level_code", "get_log_level_name"],
+                    'logging.getLogger("millrace") has what is said; set its level'),
+    "utils": "Python has files (os, shutil), fleet.util sums and shares, and dataset.set_hdfs_config those that are behind a command",
+    "data_generator": "import millrace.data_generator; its classes are fleet.MultiSlotDataGenerator and MultiSlotStringDataGenerator",
+    "dataset": "millrace.dataset; its classes are fleet.InMemoryDataset and fleet.QueueDataset",
 }
 
 
@@ -132,7 +142,7 @@ class Fleet(Instead):
     def all_reduce_worker(self, input, output):
         """Writes the sum of the trainers' arrays of one axis to `output`."""
         self._role("all_reduce_worker")
-        output[:] = self.util.all_reduce(input)
+        _ranks.write_to(output, self.util.all_reduce(input), "fleet.all_reduce_worker")
 
     @property
     def util(self):
@@ -214,7 +224,7 @@ class Fleet(Instead):
         """Minimizes by the optimizer of the last distributed_optimizer, as Paddle 2 has it."""
         if self._optimizer is None:
             raise ConfigError("fleet.minimize: call fleet.distributed_optimizer(optimizer, strategy) first")
-        return self._optimizer.minimize(loss, None, startup_program, parameter_list, no_grad_set)
+        return self._optimizer.minimize(loss, startup_program=startup_program, parameter_list=parameter_list, no_grad_set=no_grad_set)
 
     @property
     def main_program(self):
@@ -332,10 +342,13 @@ class DistributedOptimizer:
     def __init__(self, fleet, optimizer, strategy):
         self._fleet, self._optimizer, self._strategy = fleet, optimizer, strategy
 
-    def minimize(self, losses, scopes=None, startup_programs=None, parameter_list=None, no_grad_set=None):
-        """As Optimizer.minimize; fleet.main_program and fleet.startup_program are then those of the loss."""
-        loss, startup = (_only("minimize: " + what, given) for what, given in (
-            ("losses", losses), ("startup_programs", startup_programs)))
+    def minimize(self, losses=None, *args, **kwargs):
+        """As Optimizer.minimize; fleet.main_program and fleet.startup_program are then those of the loss. What follows the loss is as in
+        Paddle 2: startup_program, parameter_list, no_grad_set; or as in Paddle 1: scopes (None), startup_programs, parameter_list,
+        no_grad_set."""
+        given = _of_minimize(losses, args, kwargs)
+        scopes, parameter_list, no_grad_set = (given.get(name) for name in ("scopes", "parameter_list", "no_grad_set"))
+        loss, startup = (_only("minimize: " + what, given.get(what)) for what in ("losses", "startup_programs"))
         if scopes is not None:
             raise ConfigError("minimize: scopes: a run is given its scope: exe.train_from_dataset(scope=); leave it out")
         update, geo_steps = self._strategy._update()
@@ -381,6 +394,36 @@ def _startup_of(program, given):
     made.random_seed = program.random_seed
     made._mains.append(program)
     return made
+
+
+def _of_minimize(losses, args, kwargs):
+    """The arguments of DistributedOptimizer.minimize by their names of Paddle 1."""
+    order = ("scopes", "startup_programs", "parameter_list", "no_grad_set")
+    is_first_none = len(args) > 1 and args[0] is None
+    if args and _are_programs(args[0]) or is_first_none and args[1] is not None and not _are_programs(args[1]):
+        order = order[1:]
+    elif is_first_none and args[1] is None and len(args) == 3 and args[2] is not None:
+        raise ConfigError("minimize: the fourth argument is the parameter_list of Paddle 1 and the no_grad_set of Paddle 2: give it by "
+                          "its name")
+    if len(args) > len(order):
+        raise ConfigError("minimize: the loss and at most %d arguments behind it (%s), not %d" % (
+            len(order), ", ".join(order), len(args)))
+    given = dict(zip(order, args))
+    if losses is not None:
+        given["losses"] = losses
+    for name, value in kwargs.items():
+        name = {"loss": "losses", "startup_program": "startup_programs"}.get(name, name)
+        if name not in ("scopes", "startup_programs", "parameter_list", "no_grad_set", "losses"):
+            raise ConfigError("minimize: there is no argument %s; there are loss, startup_program, parameter_list, no_grad_set" % name)
+        if name in given:
+            raise ConfigError("minimize: %s is given twice" % name)
+        given[name] = value
+    return given
+
+
+def _are_programs(given):
+    programs = given if isinstance(given, (list, tuple)) else [given]
+    return bool(programs) and all(isinstance(one, Program) for one in programs)
 
 
 def _only(what, given):

@@ -3,10 +3,10 @@
 import numpy as np
 
 from .. import _checks, _output, _ranks
+from .._instead import Instead
 from ..errors import ConfigError, NotFoundError
 from ..framework import Scope, global_scope
 from . import metrics
-from ._instead import Instead
 from .role_maker import RoleMakerBase
 
 __all__ = ["FleetUtil"]
@@ -48,7 +48,8 @@ class FleetUtil(Instead):
             raise ConfigError('FleetUtil: mode is "pslib" or "transpiler", which are one here, not %r' % (mode,))
 
     def all_reduce(self, input, mode="sum", comm_world="worker"):
-        """The "sum", "max" or "min" of each element over the trainers, in the shape of the input."""
+        """The "sum", "max" or "min" of each element over the trainers, in the shape and type of the input; a sum of whole numbers has 64
+        bits."""
         _trainers("all_reduce", comm_world)
         if mode not in ("sum", "max", "min"):
             raise ConfigError('all_reduce: mode is "sum", "max" or "min", not %r' % (mode,))

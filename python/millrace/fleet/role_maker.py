@@ -95,7 +95,7 @@ class RoleMakerBase:
 
     def all_reduce_worker(self, input, output, mode="sum"):
         """Writes the "sum", "max" or "min" of the trainers' arrays to `output`."""
-        output[:] = _ranks.allreduce(input, mode)
+        _ranks.write_to(output, _ranks.allreduce(input, mode), "all_reduce_worker")
 
     def all_gather(self, input):
         """A list of what each trainer brings, any objects that pickle takes, by their numbers."""

@@ -5,6 +5,7 @@ copies that they exchange now and then (GEO). What cut parameters over servers, 
 to cut; what would train otherwise is refused.
 """
 
+from .. import _checks
 from ..errors import ConfigError
 
 __all__ = ["DistributeTranspilerConfig", "DistributedStrategy", "StrategyFactory"]
@@ -33,7 +34,8 @@ class _Settings:
                 raise ConfigError("%s = %r: %s" % (what, value, instead))
         elif name in self._taken:
             kind = self._taken[name][1]
-            if kind is not None and (not isinstance(value, kind) or kind is int and isinstance(value, bool)):
+            is_of_kind = _checks.is_int(value) and not isinstance(value, bool) if kind is int else kind is None or isinstance(value, kind)
+            if not is_of_kind:
                 raise ConfigError("%s: a %s, not %r" % (what, kind.__name__, value))
         else:
             raise ConfigError("%s: there is no such setting; there are %s" % (
@@ -101,18 +103,23 @@ class DistributedStrategy(_Settings):
     _refused["fleet_desc_file"] = ("", "a table is said where it is looked up: embedding(..., accessor=, optimizer=)")
     _sizes = ("max_merge_var_num", "send_queue_size", "independent_recv_thread", "min_send_grad_num_before_recv",
               "thread_pool_size", "send_wait_times", "runtime_split_send_recv", "launch_barrier", "lr_decay_steps")
+    _flags = ("independent_recv_thread", "runtime_split_send_recv", "launch_barrier")
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
         if name == "a_sync_configs":
             for key, given in value.items():
                 if key == "k_steps":
-                    if not isinstance(given, int) or isinstance(given, bool) or given < -1:
+                    if not _checks.is_int(given) or isinstance(given, bool) or given < -1:
                         raise ConfigError('DistributedStrategy.a_sync_configs["k_steps"]: batches between two exchanges, or 0, not %r'
                                           % (given,))
                 elif key not in self._sizes:
                     raise ConfigError("DistributedStrategy.a_sync_configs: there is no %r here; there are k_steps, %s" % (
                         key, ", ".join(self._sizes)))
+                elif key in self._flags:
+                    _checks.truth('DistributedStrategy.a_sync_configs["%s"]' % key, given)
+                else:
+                    _checks.whole('DistributedStrategy.a_sync_configs["%s"]' % key, given, -1)
 
     def _is_sync(self):
         return not self.a_sync
