@@ -156,6 +156,14 @@ std::string ResumeOf(const RankGroup* ranks, const TrainerDesc& desc, const std:
   return desc.infer() || output_dir.empty() ? FLAGS_resume : "auto";
 }
 
+/// Leaves a rank that trains, where ranks go on without some that were lost.
+void KeepTrainer(const RankGroup* ranks, TrainerDesc* desc) {
+  if (!IsRestart(ranks) || RankServers(*desc, ranks->size()) < ranks->size()) return;
+  desc->mutable_dist()->set_servers(ranks->size() - 1);
+  if (!ranks->leads()) return;
+  std::fprintf(stderr, "dist.servers: %d from now on, so that one rank is left to train\n", ranks->size() - 1);
+}
+
 int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
 
 /// Runs one rank, or, with null, the only process of a job.
@@ -194,6 +202,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   const std::string resume = ResumeOf(ranks, *config.desc, output_dir);
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
+    KeepTrainer(ranks, config.desc.get());
   }
   if (FLAGS_print_ops.empty()) {
     MR_ASSIGN(const bool serves, HasServerProgram(*config.desc, ranks));

@@ -249,6 +249,32 @@ TEST_F(RanksCommandTest, RanksThatAreLeftGoOnWhenOneIsKilled) {
   ExpectAllEnd("lost");
 }
 
+// As many ranks were left as serve, and the job ended as if that had been asked for.
+TEST_F(RanksCommandTest, ARankTrainsWhereAsManyAreLeftAsServe) {
+  const char* python = std::getenv("ULFM_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "ULFM_PYTHON is not set (scripts/peers ulfm)";
+  const std::string open_mpi_5 = std::filesystem::path(python).parent_path().parent_path().string();
+  Process alone("trainer", Flags(Job("epochs: 4"), "alone"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  const std::string split = small_.DeepJob(
+      "dist { update: SYNC micro_batches: 4 mode: SPLIT servers: 2 } checkpoint { every_steps: 8 } "
+      "epochs: 4");
+  for (const int lost : {0, 2}) {
+    const std::string out = "lost" + std::to_string(lost);
+    Process ranks("trainer", Flags(split, out), {.ranks = 3, .open_mpi_5 = open_mpi_5});
+    std::string line;
+    for (int lines = 0; lines < 5; ++lines) ASSERT_TRUE(ranks.ReadLine(&line)) << ranks.errors();
+    const pid_t pid = ProcessOfRank(lost, Folder(out));
+    ASSERT_GT(pid, 0);
+    ::kill(pid, SIGKILL);
+    ranks.Wait();
+    EXPECT_THAT(ranks.errors(), HasSubstr(") is lost; 2 ranks go on\n"));
+    EXPECT_THAT(ranks.errors(), HasSubstr("dist.servers: 1 from now on, so that one rank is left to train"));
+    EXPECT_EQ(Model(out), Model("alone"));
+    ExpectAllEnd(out);
+  }
+}
+
 TEST_F(RanksCommandTest, RanksThatSaveWhatChangedOfALargeTableGoOnToTheBytesOfOneProcess) {
   const SmallJob small(300, 4);
   const std::string job = small.WideJob(
