@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "program/block_builder.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -34,6 +35,13 @@ bool Has(const std::vector<std::string>& names, std::string_view name) {
 bool Reads(const OpDesc& op, std::string_view name) {
   return std::any_of(op.inputs().begin(), op.inputs().end(), [&](const OpDesc::Var& input) {
     return std::find(input.arguments().begin(), input.arguments().end(), name) != input.arguments().end();
+  });
+}
+
+bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
+  return std::any_of(op.outputs().begin(), op.outputs().end(), [&](const OpDesc::Var& output) {
+    return std::any_of(output.arguments().begin(), output.arguments().end(),
+                       [&](const std::string& name) { return names.contains(name); });
   });
 }
 
@@ -68,6 +76,22 @@ class CountingOps {
   bool IsCounter(const VarDesc& var) const {
     return var.persistable() && var.name().find("@GRAD") == std::string::npos && steps_.contains(var.name());
   }
+  /// Whether authored operators count it, of nothing that gradients come to.
+  bool IsOfForward(const std::string& counter) const {
+    const std::set<const OpDesc*>& own = steps_.at(counter);
+    if (!std::all_of(own.begin(), own.end(), [](const OpDesc* op) { return IsAuthored(*op); })) return false;
+    std::set<std::string, std::less<>> needed = {counter};
+    for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) {
+      if (!Writes(**op, needed)) continue;
+      for (const OpDesc::Var& input : (*op)->inputs()) {
+        for (const std::string& name : input.arguments()) {
+          if (name.find("@GRAD") != std::string::npos) return false;
+          needed.insert(name);
+        }
+      }
+    }
+    return true;
+  }
   /// Whether an operator that does not count it reads the variable, or the sum that is assigned to it.
   bool IsRead(const std::string& counter) const {
     const std::set<const OpDesc*>& own = steps_.at(counter);
@@ -86,32 +110,36 @@ class CountingOps {
   std::map<std::string, std::set<const OpDesc*>> steps_;  ///< by the variable that they count in
 };
 
-}  // namespace
-
-bool CountsAllBatches(const OpDesc& op) { return op.type() == "auc" && NumberOf(op, "slide_steps", 1) == 0; }
-
-std::vector<std::string> CountersOf(const ProgramDesc& program) {
-  const CountingOps counting(program);
+template <class Condition>
+std::vector<std::string> CountersThat(const ProgramDesc& program, const Condition& fit) {
+  const CountingOps ops(program);
   std::vector<std::string> counters;
   for (const BlockDesc& block : program.blocks()) {
     for (const VarDesc& var : block.vars()) {
-      if (counting.IsCounter(var)) counters.push_back(var.name());
+      if (ops.IsCounter(var) && fit(ops, var)) counters.push_back(var.name());
     }
   }
   return counters;
 }
 
+}  // namespace
+
+bool CountsAllBatches(const OpDesc& op) { return op.type() == "auc" && NumberOf(op, "slide_steps", 1) == 0; }
+
+std::vector<std::string> CountersOf(const ProgramDesc& program) {
+  return CountersThat(program, [](const CountingOps&, const VarDesc&) { return true; });
+}
+
+std::vector<std::string> ForwardCountersOf(const ProgramDesc& program) {
+  return CountersThat(program,
+                      [](const CountingOps& ops, const VarDesc& counter) { return ops.IsOfForward(counter.name()); });
+}
+
 std::vector<std::string> UnreadCountersOf(const ProgramDesc& program) {
-  const CountingOps counting(program);
-  std::vector<std::string> counters;
-  for (const BlockDesc& block : program.blocks()) {
-    for (const VarDesc& var : block.vars()) {
-      const VarType::Type type = var.type().lod_tensor().tensor().data_type();
-      const bool adds_up = type == VarType::INT64 || type == VarType::FP32;
-      if (adds_up && counting.IsCounter(var) && !counting.IsRead(var.name())) counters.push_back(var.name());
-    }
-  }
-  return counters;
+  return CountersThat(program, [](const CountingOps& ops, const VarDesc& counter) {
+    const VarType::Type type = counter.type().lod_tensor().tensor().data_type();
+    return (type == VarType::INT64 || type == VarType::FP32) && !ops.IsRead(counter.name());
+  });
 }
 
 }  // namespace millrace

@@ -14,6 +14,10 @@ namespace millrace {
 /// merged over batches, which begin anew.
 std::vector<std::string> CountersOf(const ProgramDesc& program);
 
+/// Those of them that the forward part counts by itself, as an inference does too: not steps of learning rates, nor what
+/// is counted of gradients.
+std::vector<std::string> ForwardCountersOf(const ProgramDesc& program);
+
 /// Those of them, int64 and float32, that nothing but the counting reads: workers may each count for themselves
 /// (stat_var_names), and be added up later.
 std::vector<std::string> UnreadCountersOf(const ProgramDesc& program);

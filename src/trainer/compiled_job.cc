@@ -200,7 +200,7 @@ void AddFetches(const TrainerDesc& desc, const std::vector<FetchItem>& fetches, 
   }
   names->insert(names->end(), watched.begin(), watched.end());
   // What a program counts is a result of an inference, fetched or not.
-  const auto counters = desc.infer() ? CountersOf(main) : std::vector<std::string>();
+  const auto counters = desc.infer() ? ForwardCountersOf(main) : std::vector<std::string>();
   names->insert(names->end(), counters.begin(), counters.end());
 }
 

@@ -67,6 +67,17 @@ TEST_F(CountersTest, AreTheCountsOfAnAucThatForgetsNoBatch) {
   EXPECT_THAT(UnreadCountersOf(program_), ElementsAre("Pos0", "Neg0"));
 }
 
+TEST_F(CountersTest, AnInferenceCountsNoStepsAndNothingOfGradients) {
+  for (const char* name : {"rows", "steps", "norms"}) Persistable(name);
+  Op("sum", {"rows", "x"}, "rows");
+  SetAttr(Op("increment", {"steps"}, "steps"), "op_role", int64_t{16});
+  Op("square", {"w@GRAD"}, "squares");
+  Op("reduce_sum", {"squares"}, "norm");
+  Op("sum", {"norms", "norm"}, "norms");
+  EXPECT_THAT(ForwardCountersOf(program_), ElementsAre("rows"));
+  EXPECT_EQ(CountersOf(program_).size(), 3U);
+}
+
 TEST_F(CountersTest, WhatIsReadIsNotForWorkersToCountForThemselves) {
   for (const char* name : {"alone", "read", "sum_is_read"}) Persistable(name);
   Persistable("of_32_bits", VarType::INT32);
