@@ -403,7 +403,23 @@ TEST(FleetProgram, WhatServersCannotGiveOrTakeIsToldBeforeTheTraining) {
   EXPECT_TRUE(fs::exists(data.folder() + "/mine/000/thesis.txt"));
   const std::string geo = data.Write("geo", "");
   EXPECT_THAT(RunTrainer(geo, {out, "--set", "program.server_dir=\"" + data.folder() + "/wrong\""}, 2),
-              HasSubstr("program.server_dir: program.main looks up no rows of servers"));
+              HasSubstr("program.main looks up no rows of servers"));
+}
+
+// It was told behind the training, and an empty name was the folder of the root.
+TEST(FleetProgram, AFolderForServersThatNobodyWouldWriteIsToldWhenTheJobIsChecked) {
+  const FleetJob data;
+  const std::string geo = data.Write("geo", "");
+  const std::string set = "program.save_server_dir=\"" + data.folder() + "/s\"";
+  EXPECT_THAT(RunTrainer(geo, {"--validate_only", "--set", set}, 2),
+              HasSubstr("program.main looks up no rows of servers (distributed_lookup_table); leave it out"));
+  RunTrainer(geo, {"--output_dir=" + data.folder() + "/out", "--set", set}, 2);
+  EXPECT_FALSE(fs::exists(data.folder() + "/out/metrics.jsonl"));
+  const std::string async = data.Write("async", kAdam);
+  for (const std::string field : {"save_dir", "server_dir", "save_server_dir"}) {
+    EXPECT_THAT(RunTrainer(async, {"--validate_only", "--set", "program." + field + "=\"\""}, 2),
+                HasSubstr("the name of the folder is empty"));
+  }
 }
 
 TEST(FleetProgram, ThreadsShareTheTable) {
