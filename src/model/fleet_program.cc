@@ -297,8 +297,10 @@ class Rewriter {
       Problem(op, "\"" + name + "\" is looked up as a " + table.lookup + " and as a " + lookup + "; use one of them");
     }
     table.lookup = lookup;
-    if (table.hides_counts() && (op.type() != kLookup || lookup != "lookup_table")) {
-      Problem(op, "\"" + name + "\" has a SparseAccessor, which a lookup_table of sparse_embedding alone has here");
+    if (table.hides_counts() && op.type() != kLookup) {
+      Problem(op, "\"" + name +
+                      "\" has a SparseAccessor, which only rows that are looked up on servers have "
+                      "(distributed_lookup_table); give its table an optimizer");
     }
     for (const VarDesc& var : main_.vars()) {
       if (var.name() != name) continue;
@@ -447,10 +449,12 @@ class Rewriter {
              OpRole::kForward);
       if (!table.hides_counts()) continue;
       table.counted[ids[i]] = rows;
+      const auto looked_up = lowering_->root().vars().find(rows);
+      if (looked_up == lowering_->root().vars().end()) continue;  // what is wrong with it was told
       // What cvm does without counts; Paddle's cvm, in a model that is exported, would want some.
       Append(op,
              MakeOp("slice", {{"Input", {rows}}}, {{"Out", {out[i]}}},
-                    {{"axes", std::vector<int64_t>{1}},
+                    {{"axes", std::vector<int64_t>{looked_up->second.dims.rank() - 1}},
                      {"starts", std::vector<int64_t>{2}},
                      {"ends", std::vector<int64_t>{DimOf(*table.desc)}}}),
              OpRole::kForward);
