@@ -156,6 +156,8 @@ def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, f
         names = " ".join("fetch_vars: " + _quoted(_name(var)) for var in predict)
         lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir."]
         lines += ["# It holds ids 0 to vocabulary - 1 of every table."] if servers.vocabulary else []
+        hashes = any(op.type == "distributed_lookup_table" for op in main_program.global_block().ops)
+        lines += ["# Servers look at no size, and hashed ids are larger: they are in no such model."] if hashes else []
         lines += ["# Too large as a matrix, unless a smaller vocabulary will do:"] if servers.is_huge() else []
         lines += ["%soutput { export { format: PADDLE %s%s } }" % ("# " if servers.is_huge() else "",
                                                                    servers.vocabulary, names)]

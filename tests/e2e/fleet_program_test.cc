@@ -614,6 +614,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "no operator of program.main looks up rows of it"},
         Refusal{
             "UpdatesItself", "geo", "model { optimizer { sgd {} } }\n", {}, "program.main leaves no update to servers"},
+        // ClipGradByGlobalNorm over the rows, too.
+        Refusal{"Clip",
+                "async",
+                kAdam,
+                {{"ops { outputs",
+                  "ops { inputs { parameter: \"X\" arguments: \"emb@GRAD\" } outputs { parameter: \"Out\" arguments: "
+                  "\"clip.tmp_0\" } type: \"merge_selected_rows\" }\n  ops { outputs"}},
+                "rows of servers cannot be clipped or penalized; give their embedding ParamAttr(need_clip=False)"},
         Refusal{"Counts",
                 "async",
                 kAdam,
