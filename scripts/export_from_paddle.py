@@ -26,7 +26,7 @@ import paddle
 
 def save_job(folder, executor, main_program, startup_program, dataset, fetch_list=(), fetch_info=(), predict=(),
              thread=None, print_period=100, phases=None, fleet_desc=None, server_dir=None,
-             origin_program=None, accessors=False):
+             origin_program=None, accessors=True):
     """Writes FOLDER/job.prototxt and what it names; returns its path.
 
     main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset, a CompiledProgram
@@ -41,8 +41,10 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     fleet_desc      the text of a PSParameter (of the_one_ps or pslib) that says what the servers of a fleet program
                     keep; by default that of the fleet of this process
     origin_program  what a DistributeTranspiler was given (transpiler.origin_program): its updates are the servers'
-    accessors       keeps all that a SparseAccessor of servers does to rows: bounds of weights, powers of Adam and one sum
-                    of Adagrad in each row, counts. By default rows that count for nothing have our rules, which are faster
+    accessors       rows learn as a SparseAccessor of servers has them learn, to the last number. False: rows that count for
+                    nothing have our rules, which are faster and differ (docs/from_paddle.md): steps of SGD and Adagrad
+                    take every batch for a whole one, so that a short batch and dist.micro_batches learn otherwise, Adagrad
+                    does not divide by shows, Adam counts the table's steps, weights have no bounds
     server_dir      the folder that fleet.save_persistables wrote, whose rows the tables start with
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
@@ -154,6 +156,8 @@ def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, f
         names = " ".join("fetch_vars: " + _quoted(_name(var)) for var in predict)
         lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir."]
         lines += ["# It holds ids 0 to vocabulary - 1 of every table."] if servers.vocabulary else []
+        hashes = any(op.type == "distributed_lookup_table" for op in main_program.global_block().ops)
+        lines += ["# Servers look at no size, and hashed ids are larger: they are in no such model."] if hashes else []
         lines += ["# Too large as a matrix, unless a smaller vocabulary will do:"] if servers.is_huge() else []
         lines += ["%soutput { export { format: PADDLE %s%s } }" % ("# " if servers.is_huge() else "",
                                                                    servers.vocabulary, names)]
@@ -237,7 +241,7 @@ def _servers(main_program, fleet_desc, batch_size, accessors):
             found = _rows(table, where, shape[1], batch_size, accessors, refused)
             if found:
                 servers.add(name, shape)
-                text += ["  # Rows of %s of servers: %s, %s." % (where, table.accessor.accessor_class, found[0]),
+                text += ["  # Rows of %s of servers: %s, %s.%s" % (where, table.accessor.accessor_class, found[0], found[2]),
                          "  table { name: %s %s }" % (_quoted(name), found[1])]
     if len(rules) > 1:
         refused.append("dense tables have different rules: " + ", ".join(sorted(rules)))
@@ -415,8 +419,12 @@ def _dense_rule(table, where, refused):
         (lr,) + tuple(_number(float(attrs[name])) for name in ("beta1", "beta2", "epsilon")))
 
 
+OWN_RULES = (" By a rule of ours: a short batch, micro_batches and an id that a batch has often learn otherwise than on "
+             "a server.")
+
+
 def _rows(table, where, dim, batch_size, accessors, refused):
-    """(rule, what our TableDesc says of rows) of a table; None where it cannot be said."""
+    """(rule, what our TableDesc says of rows, what differs) of a table; None where it cannot be said."""
     before = len(refused)
     accessor, entry = table.accessor, table.common.entry if table.common is not None else ""
     if table.table_class not in ("MemorySparseTable", "DownpourSparseTable"):
@@ -433,12 +441,14 @@ def _rows(table, where, dim, batch_size, accessors, refused):
         return None
     params = [param for param in (accessor.embed_sgd_param, accessor.embedx_sgd_param) if param.name]
     bounds = [sorted(getattr(param, _kind(param)).weight_bounds) for param in params if _kind(param)]
-    is_plain = (known == "plain" and not accessors and entry in ("", "none") and accessor.embedx_threshold == 0
-                and all(bound in ([], [-10, 10]) for bound in bounds))
+    # That of pslib has no first weight with a rule of its own, so that our accessor is another one.
+    is_of_pslib = accessor.accessor_class == "DownpourSparseValueAccessor"
+    is_plain = (known == "plain" and (is_of_pslib or not accessors) and entry in ("", "none")
+                and accessor.embedx_threshold == 0 and all(bound in ([], [-10, 10]) for bound in bounds))
     rules = [_sgd_rule(param, where, batch_size, refused) for param in params] if is_plain else []
     if is_plain and len(refused) == before and len(set(rules)) == 1:
         name, init, rule = rules[0]
-        return name, "dim: %d init { uniform: %s } optimizer { %s }" % (dim, init, rule)
+        return name, "dim: %d init { uniform: %s } optimizer { %s }" % (dim, init, rule), OWN_RULES
     del refused[before:]
     return _counted_rows(accessor, "SparseAccessor" if known == "plain" else "CtrCommonAccessor", where, dim, refused)
 
@@ -458,10 +468,10 @@ def _kind(param):
 
 
 def _counted_rows(accessor, name, where, dim, refused):
-    """(rules, our TableAccessorParameter) of rows that count shows and clicks."""
+    """(rules, our TableAccessorParameter, "") of rows that count shows and clicks."""
     before = len(refused)
     seen = dim - (1 if name == "SparseAccessor" else 3)
-    if accessor.embedx_dim != seen or seen < 1:
+    if accessor.embedx_dim != seen or seen < 0:
         refused.append("%s: embedx_dim %d, and the program looks up rows of %d: %s shows it embedx_dim + %d"
                        % (where, accessor.embedx_dim, dim, name, dim - seen))
     counts = getattr(accessor, "ctr_accessor_param", None) or accessor.downpour_accessor_param
@@ -482,9 +492,9 @@ def _counted_rows(accessor, name, where, dim, refused):
     if len(refused) > before:
         return None
     text = _fields(counts, leave=("ssd_unseenday_threshold", "load_filter_slots", "save_filter_slots"))
-    return (" and ".join(param.name for param in (accessor.embed_sgd_param, accessor.embedx_sgd_param)),
+    return (" and ".join(dict.fromkeys(param.name for param in (accessor.embed_sgd_param, accessor.embedx_sgd_param))),
             "accessor { accessor_class: %s embedx_dim: %d embedx_threshold: %d ctr_accessor_param { %s } %s }"
-            % (_quoted(name), accessor.embedx_dim, accessor.embedx_threshold, text, " ".join(rules)))
+            % (_quoted(name), accessor.embedx_dim, accessor.embedx_threshold, text, " ".join(rules)), "")
 
 
 def _fields(message, leave=()):

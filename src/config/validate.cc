@@ -663,6 +663,12 @@ void CheckProgram(const ProgramFiles& program, Checker& check) {
   if (program.startup().empty() && program.init_dir().empty()) {
     check.Error("program", "program needs startup or init_dir: where do the parameters start?");
   }
+  const auto check_folder = [&check](bool is_set, const std::string& folder, const char* path) {
+    if (is_set && folder.empty()) check.Error(path, "the name of the folder is empty");
+  };
+  check_folder(program.has_save_dir(), program.save_dir(), "program.save_dir");
+  check_folder(program.has_server_dir(), program.server_dir(), "program.server_dir");
+  check_folder(program.has_save_server_dir(), program.save_server_dir(), "program.save_server_dir");
 }
 
 /// What goes with a dataset does not go with a program that reads for itself.

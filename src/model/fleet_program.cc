@@ -297,8 +297,10 @@ class Rewriter {
       Problem(op, "\"" + name + "\" is looked up as a " + table.lookup + " and as a " + lookup + "; use one of them");
     }
     table.lookup = lookup;
-    if (table.hides_counts() && (op.type() != kLookup || lookup != "lookup_table")) {
-      Problem(op, "\"" + name + "\" has a SparseAccessor, which a lookup_table of sparse_embedding alone has here");
+    if (table.hides_counts() && op.type() != kLookup) {
+      Problem(op, "\"" + name +
+                      "\" has a SparseAccessor, which only rows that are looked up on servers have "
+                      "(distributed_lookup_table); give its table an optimizer");
     }
     for (const VarDesc& var : main_.vars()) {
       if (var.name() != name) continue;
@@ -410,9 +412,24 @@ class Rewriter {
     }
     if (op.type() == "fill_constant" && counts_.contains(out)) return Unread(op);
     const auto param = tables_.find(Argument(InputArguments(op, "Param")));
-    if (param == tables_.end()) return Keep(op);
+    if (param == tables_.end()) return ReadsPushed(op) ? Unread(op) : Keep(op);
     param->second.updated_by = Argument(InputArguments(op, "Grad"));
     Unread(op);
+  }
+
+  /// Whether an operator reads the gradient of rows that the program pushes to servers, which is told: a clip by the
+  /// norm of all gradients, or a penalty.
+  bool ReadsPushed(const OpDesc& op) {
+    const std::string* rows = nullptr;
+    ForEachArgument(op.inputs(), [&](const std::string& name) {
+      const auto table = tables_.find(ParameterOf(name));
+      if (table != tables_.end() && table->second.pushes > 0 && name == GradName(table->first)) rows = &table->first;
+    });
+    if (rows == nullptr) return false;
+    Problem(op, "reads the gradient of \"" + *rows +
+                    "\", whose rows learn on servers, by what each worker pushes: rows of servers cannot be clipped or "
+                    "penalized; give their embedding ParamAttr(need_clip=False) and no regularizer");
+    return true;
   }
 
   /// Whether an operator makes a mean of a sum over workers, before or behind it.
@@ -447,10 +464,12 @@ class Rewriter {
              OpRole::kForward);
       if (!table.hides_counts()) continue;
       table.counted[ids[i]] = rows;
+      const auto looked_up = lowering_->root().vars().find(rows);
+      if (looked_up == lowering_->root().vars().end()) continue;  // what is wrong with it was told
       // What cvm does without counts; Paddle's cvm, in a model that is exported, would want some.
       Append(op,
              MakeOp("slice", {{"Input", {rows}}}, {{"Out", {out[i]}}},
-                    {{"axes", std::vector<int64_t>{1}},
+                    {{"axes", std::vector<int64_t>{looked_up->second.dims.rank() - 1}},
                      {"starts", std::vector<int64_t>{2}},
                      {"ends", std::vector<int64_t>{DimOf(*table.desc)}}}),
              OpRole::kForward);

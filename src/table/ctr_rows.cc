@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "core/hash.h"
@@ -163,7 +164,9 @@ bool CtrRows::TakeNumbers(uint64_t key, std::span<const float> numbers, float* r
   take(embed_state(), embed_->state_floats());
   if (numbers.size() == least_numbers()) return true;
   take(kEmbedx, embedx_dim());
-  take(embedx_state(), embedx_->state_floats());
+  for (size_t i = 0; i < embedx_->state_floats(); ++i) {
+    if (std::isfinite(from[i])) row[embedx_state() + i] = from[i];
+  }
   row[embedx_from()] = 0;
   return true;
 }

@@ -17,8 +17,9 @@ class SparseNaiveSGDRuleParameter;
 /// The rule by which one part of a row of a table with counts learns: embed or embedx (table/ctr_rows.h).
 ///
 /// Names, formulas and the order of their operations are those of Paddle (ps/table/sparse_sgd_rule.cc of 2.6, in the
-/// words of docs/tables.md). One thing differs: a weight that is NaN stays NaN, where Paddle makes it the lower bound.
-/// Weights and state are copies that belong to the caller alone. Immutable, thread-safe.
+/// words of docs/tables.md). Two things differ: a weight that is NaN stays NaN, where Paddle makes it the lower bound;
+/// and means over no weights, of an embedx of 0, are 0, where Paddle's are NaN. Weights and state are copies that
+/// belong to the caller alone. Immutable, thread-safe.
 class CtrRule {
  public:
   /// The least and the largest weight.

@@ -42,7 +42,7 @@ struct Layout {
   float beta1 = 0;
   float beta2 = 0;
 
-  /// Numbers behind the counts; of adagrad with one sum a row, `shared`.
+  /// Numbers behind the counts that a row has at least; of adagrad with one sum a row, `shared`.
   size_t Numbers(bool shared) const {
     const size_t rest = dim - 1;
     switch (rule) {
@@ -51,6 +51,14 @@ struct Layout {
       case Rule::kAdagrad: return 1 + 1 + rest + (rest == 0 ? 0 : shared ? 1 : rest);
     }
     return 0;
+  }
+  /// Of a single weight, servers keep a state of no others all the same: powers, or a sum that is the mean of nothing.
+  size_t StateOfNone() const { return dim > 1 || rule == Rule::kSgd ? 0 : rule == Rule::kAdam ? 2 : 1; }
+  bool IsRow(size_t behind_counts) const {
+    const auto is = [&](bool shared) {
+      return behind_counts == Numbers(shared) || behind_counts == Numbers(shared) + StateOfNone();
+    };
+    return is(false) || is(true);
   }
   size_t FirstState() const { return rule == Rule::kSgd ? 0 : rule == Rule::kAdam ? 4 : 1; }
 };
@@ -133,8 +141,9 @@ class Lines {
   bool ended_ = false;
 };
 
-/// The numbers of a line; `key` is its first one where it is asked for.
-Status ReadNumbers(const Lines& lines, std::string_view line, uint64_t* key, std::vector<float>* numbers) {
+/// The numbers of a line, of which the first `finite` are to be that; `key` is its first one where it is asked for.
+Status ReadNumbers(const Lines& lines, std::string_view line, size_t finite, uint64_t* key,
+                   std::vector<float>* numbers) {
   numbers->clear();
   bool is_first = key != nullptr;
   while (!line.empty()) {
@@ -151,7 +160,8 @@ Status ReadNumbers(const Lines& lines, std::string_view line, uint64_t* key, std
     }
     float value = 0;
     const FloatText read = ParseFloat(word, &value);
-    if (read != FloatText::kFinite && read != FloatText::kUnderflow) {
+    const bool is_nothing = read == FloatText::kNonFinite && numbers->size() >= finite;
+    if (read != FloatText::kFinite && read != FloatText::kUnderflow && !is_nothing) {
       return lines.Wrong("\"" + std::string(word.substr(0, 40)) + "\" is no finite number");
     }
     numbers->push_back(value);
@@ -175,7 +185,7 @@ class Rows {
   Status Add(const Lines& lines, uint64_t key, const std::vector<float>& numbers) {
     if (counted_ != nullptr) return AddCounted(lines, key, numbers);
     const size_t have = numbers.size();
-    if (have != kCounts + layout_.Numbers(false) && have != kCounts + layout_.Numbers(true)) {
+    if (have < kCounts || !layout_.IsRow(have - kCounts)) {
       return lines.Wrong("the row of id " + std::to_string(key) + " has " + std::to_string(have) +
                          " numbers behind it, not the " + std::to_string(kCounts + layout_.Numbers(false)) +
                          " of a row of " + std::to_string(layout_.dim) +
@@ -195,6 +205,12 @@ class Rows {
     }
     header_.pushes = std::max(header_.pushes, UpdatesOf(first[3]));
     return Status::Ok();
+  }
+
+  /// How many numbers behind a key have to be finite. A server's state of no weights may be the mean of nothing.
+  size_t finite_numbers() const {
+    return counted_ != nullptr ? counted_->finite_numbers() + 1
+                               : kCounts + layout_.Numbers(false) + (layout_.dim == 1 ? 0 : kLongestLine);
   }
 
   Status LoadInto(SparseTable* table, ShardRange shards) {
@@ -266,7 +282,7 @@ void AppendRow(const Layout& layout, uint64_t key, const float* row, std::array<
     append(powers.data(), powers.data() + 2);
   }
   append(row + 1, row + dim);
-  if (layout.rule == Layout::Rule::kAdam && dim > 1) {
+  if (layout.rule == Layout::Rule::kAdam) {
     append(row + dim + 1, row + 2 * dim);
     append(row + 2 * dim + 1, row + 3 * dim);
     append(powers.data(), powers.data() + 2);
@@ -383,7 +399,7 @@ Status LoadServerRows(const std::string& folder, SparseTable* table, ShardRange 
   std::vector<float> numbers;
   const auto add = [&](const Lines& lines, std::string_view line) {
     uint64_t key = 0;
-    MR_TRY(ReadNumbers(lines, line, &key, &numbers));
+    MR_TRY(ReadNumbers(lines, line, rows.finite_numbers(), &key, &numbers));
     return shards.Has(VirtualShardOf(key)) ? rows.Add(lines, key, numbers) : Status::Ok();
   };
   MR_TRY(ForEachLine(folder, stop, add));
@@ -407,7 +423,7 @@ Result<std::vector<float>> ReadServerDense(const std::string& folder, const std:
   std::vector<float> values;
   std::vector<float> numbers;
   const auto add = [&](const Lines& lines, std::string_view line) -> Status {
-    MR_TRY(ReadNumbers(lines, line, nullptr, &numbers));
+    MR_TRY(ReadNumbers(lines, line, kLongestLine, nullptr, &numbers));
     if (numbers.empty()) return lines.Wrong("no value of a dense parameter");
     values.push_back(numbers[0]);
     return Status::Ok();

@@ -92,9 +92,19 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
   return metrics;
 }
 
-/// Tables that cannot be written as Paddle's servers write theirs are told before anything is trained.
-std::vector<ConfigMistake> FindUnsavedTables(const TrainerDesc& desc, const CompiledModel& model) {
+/// Rows that cannot be read or written as Paddle's servers have theirs are told before anything is trained.
+std::vector<ConfigMistake> FindUnservedTables(const TrainerDesc& desc, const CompiledModel& model) {
   std::vector<ConfigMistake> mistakes;
+  const auto is_rows = [](const ServerTable& table) { return table.is_rows; };
+  if (!std::any_of(model.server_tables.begin(), model.server_tables.end(), is_rows)) {
+    const auto check = [&mistakes](bool has, const char* path) {
+      if (!has) return;
+      mistakes.push_back({path, "program.main looks up no rows of servers (distributed_lookup_table); leave it out"});
+    };
+    check(desc.program().has_server_dir(), "program.server_dir");
+    check(desc.program().has_save_server_dir(), "program.save_server_dir");
+    return mistakes;
+  }
   if (!desc.program().has_save_server_dir()) return mistakes;
   for (const TableDesc& table : model.tables) {
     const OptimizerDesc& rule = table.optimizer();
@@ -154,8 +164,9 @@ Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config,
     if (taken.ok() && !mistakes.empty()) return config.Report(mistakes);
     if (!mistakes.empty()) return InvalidConfig(taken.message() + "\n" + config.Report(mistakes).message());
     MR_TRY(std::move(taken));
-    if (mistakes = FindUnsavedTables(desc, model); !mistakes.empty()) return config.Report(mistakes);
   }
+  const std::vector<ConfigMistake> unserved = FindUnservedTables(desc, model);
+  if (!unserved.empty()) return config.Report(unserved);
   model.test = model.main;
   MR_ASSIGN(model.metrics, MetricsOfProgram(desc.model(), schema, config));
   return std::make_shared<const CompiledModel>(std::move(model));

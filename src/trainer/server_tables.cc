@@ -36,13 +36,6 @@ Status LoadDense(const ServerTable& table, const std::string& folder, Scope& roo
   return Status::Ok();
 }
 
-Status CheckHasTables(const CompiledModel& model, const char* field) {
-  const auto is_rows = [](const ServerTable& table) { return table.is_rows; };
-  if (std::any_of(model.server_tables.begin(), model.server_tables.end(), is_rows)) return Status::Ok();
-  return InvalidConfig(std::string("program.") + field +
-                       ": program.main looks up no rows of servers (distributed_lookup_table); leave it out");
-}
-
 }  // namespace
 
 std::string ServerTableFolder(const std::string& folder, int64_t id) {
@@ -52,7 +45,6 @@ std::string ServerTableFolder(const std::string& folder, int64_t id) {
 
 Status LoadServerTables(const CompiledModel& model, const std::string& folder, ShardRange shards, Scope& root,
                         const std::stop_token& stop) {
-  MR_TRY(CheckHasTables(model, "server_dir"));
   for (const ServerTable& table : model.server_tables) {
     const std::string place = ServerTableFolder(folder, table.id);
     std::error_code unknown;
@@ -68,7 +60,6 @@ Status LoadServerTables(const CompiledModel& model, const std::string& folder, S
 
 Status SaveServerTables(const CompiledModel& model, const std::string& folder, const Scope& root,
                         const std::stop_token& stop) {
-  MR_TRY(CheckHasTables(model, "save_server_dir"));
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return IoError("program.save_server_dir: cannot make \"" + folder + "\": " + error.message());

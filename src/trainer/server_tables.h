@@ -14,8 +14,8 @@ namespace millrace {
 std::string ServerTableFolder(const std::string& folder, int64_t id);
 
 /// Reads what fleet.save_persistables had its servers write, program.server_dir: of the program's tables, which have no
-/// rows yet, those of `shards`, and, where their folder is there, dense parameters, whose updates start anew.
-/// kInvalidConfig for a program without tables of servers; the errors of LoadServerRows.
+/// rows yet, those of `shards`, and, where their folder is there, dense parameters, whose updates start anew. Errors of
+/// LoadServerRows.
 Status LoadServerTables(const CompiledModel& model, const std::string& folder, ShardRange shards, Scope& root,
                         const std::stop_token& stop = {});
 

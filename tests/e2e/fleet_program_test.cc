@@ -50,6 +50,16 @@ constexpr char kShown[] = R"(model {
 }
 )";
 
+// Of a linear part: rows of one weight.
+constexpr char kLinear[] = R"(model {
+  table { name: "emb" accessor {
+    accessor_class: "SparseAccessor" embedx_dim: 0 embedx_threshold: 0
+    embed_sgd_param { name: "SparseAdamSGDRule" adam { learning_rate: 0.05 } }
+    embedx_sgd_param { name: "SparseAdaGradSGDRule" } } }
+  optimizer { adam { lr: 0.05 } }
+}
+)";
+
 /// Lines of one label and up to three ids, whose parity the label follows, and jobs over them.
 class FleetJob {
  public:
@@ -154,11 +164,23 @@ TEST_P(FleetMode, GoesOnFromACheckpointToTheSameBytes) {
   EXPECT_GE(got.size(), 3U);
 }
 
+using Changes = std::vector<std::pair<std::string, std::string>>;
+
+std::string Changed(std::string text, const Changes& changes) {
+  for (const auto& [from, to] : changes) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
 /// A program that fleet wrote for rows that count: shown to it, or hidden from it.
 struct CountedProgram {
   std::string name;
   std::string mode;
   std::string model;
+  Changes changes = {};  ///< of the texts of both programs
 };
 
 class FleetCounts : public testing::TestWithParam<CountedProgram> {
@@ -173,14 +195,19 @@ class FleetCounts : public testing::TestWithParam<CountedProgram> {
       const size_t at = main.find(clicks + "clk\"");
       EXPECT_NE(at, std::string::npos);
       main.replace(at + clicks.size(), 3, "label");
-      std::ofstream(data_.folder() + "/main.prototxt") << main;
+      const std::string changed = Changed(main, program.changes);
+      EXPECT_EQ(changed == main, program.changes.empty());
+      std::ofstream(data_.folder() + "/main.prototxt") << changed;
+      std::ofstream(data_.folder() + "/startup.prototxt")
+          << Changed(ReadFile(FleetJob::Golden("async_startup.prototxt")).value(), program.changes);
     }
     return job;
   }
   std::vector<std::string> Flags(const std::string& out, std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"--output_dir=" + data_.folder() + "/" + out, "--set", "fetch_config.print_period=1"});
     if (GetParam().mode == "async") {
-      more.insert(more.end(), {"--set", "program.main=\"" + data_.folder() + "/main.prototxt\""});
+      more.insert(more.end(), {"--set", "program.main=\"" + data_.folder() + "/main.prototxt\"", "--set",
+                               "program.startup=\"" + data_.folder() + "/startup.prototxt\""});
     }
     return more;
   }
@@ -220,10 +247,17 @@ TEST_P(FleetCounts, RowsOfAServerStartItWithTheirCounts) {
   EXPECT_NE(FirstLoss(on), FirstLoss(fresh)) << "dense parameters start anew, rows do not";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FleetCounts,
-                         testing::Values(CountedProgram{"Shown", "counted", kShown},
-                                         CountedProgram{"Hidden", "async", kHidden}),
-                         [](const auto& given) { return given.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, FleetCounts,
+    testing::Values(CountedProgram{"Shown", "counted", kShown}, CountedProgram{"Hidden", "async", kHidden},
+                    // As embedding(is_sparse=True) is written.
+                    CountedProgram{
+                        "HiddenInLookupTableV2", "async", kHidden, {{"s: \"lookup_table\"", "s: \"lookup_table_v2\""}}},
+                    CountedProgram{"HiddenInRowsOfOne",
+                                   "async",
+                                   kLinear,
+                                   {{"dims: 4", "dims: 1"}, {"ints: 4", "ints: 1"}, {"longs: 4", "longs: 1"}}}),
+    [](const auto& given) { return given.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(All, FleetMode, testing::Values("async", "sync", "geo"));
 
@@ -403,7 +437,23 @@ TEST(FleetProgram, WhatServersCannotGiveOrTakeIsToldBeforeTheTraining) {
   EXPECT_TRUE(fs::exists(data.folder() + "/mine/000/thesis.txt"));
   const std::string geo = data.Write("geo", "");
   EXPECT_THAT(RunTrainer(geo, {out, "--set", "program.server_dir=\"" + data.folder() + "/wrong\""}, 2),
-              HasSubstr("program.server_dir: program.main looks up no rows of servers"));
+              HasSubstr("program.main looks up no rows of servers"));
+}
+
+// It was told behind the training, and an empty name was the folder of the root.
+TEST(FleetProgram, AFolderForServersThatNobodyWouldWriteIsToldWhenTheJobIsChecked) {
+  const FleetJob data;
+  const std::string geo = data.Write("geo", "");
+  const std::string set = "program.save_server_dir=\"" + data.folder() + "/s\"";
+  EXPECT_THAT(RunTrainer(geo, {"--validate_only", "--set", set}, 2),
+              HasSubstr("program.main looks up no rows of servers (distributed_lookup_table); leave it out"));
+  RunTrainer(geo, {"--output_dir=" + data.folder() + "/out", "--set", set}, 2);
+  EXPECT_FALSE(fs::exists(data.folder() + "/out/metrics.jsonl"));
+  const std::string async = data.Write("async", kAdam);
+  for (const std::string field : {"save_dir", "server_dir", "save_server_dir"}) {
+    EXPECT_THAT(RunTrainer(async, {"--validate_only", "--set", "program." + field + "=\"\""}, 2),
+                HasSubstr("the name of the folder is empty"));
+  }
 }
 
 TEST(FleetProgram, ThreadsShareTheTable) {
@@ -549,6 +599,13 @@ INSTANTIATE_TEST_SUITE_P(
             "{ sgd {} } }\n",
             {},
             "use_cvm_op: rows of \"emb\" show counts"},
+        Refusal{
+            "AccessorOfNoServer",
+            "geo",
+            "model { table { name: \"emb\" accessor { accessor_class: \"SparseAccessor\" embedx_dim: 3 } } optimizer "
+            "{ sgd {} } }\n",
+            {},
+            "\"emb\" has a SparseAccessor, which only rows that are looked up on servers have"},
         Refusal{"NoOptimizer", "async", "model { table { name: \"emb\" dim: 4 } }\n", {}, "optimizer: missing"},
         Refusal{"UnreadTable",
                 "geo",
@@ -557,6 +614,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "no operator of program.main looks up rows of it"},
         Refusal{
             "UpdatesItself", "geo", "model { optimizer { sgd {} } }\n", {}, "program.main leaves no update to servers"},
+        // ClipGradByGlobalNorm over the rows, too.
+        Refusal{"Clip",
+                "async",
+                kAdam,
+                {{"ops { outputs",
+                  "ops { inputs { parameter: \"X\" arguments: \"emb@GRAD\" } outputs { parameter: \"Out\" arguments: "
+                  "\"clip.tmp_0\" } type: \"merge_selected_rows\" }\n  ops { outputs"}},
+                "rows of servers cannot be clipped or penalized; give their embedding ParamAttr(need_clip=False)"},
         Refusal{"Counts",
                 "async",
                 kAdam,

@@ -784,6 +784,26 @@ TEST(Cvm, GradientCarriesTheCounts) {
   }
 }
 
+// Rows that lookup_table_v2 gives: with an axis of 1 in sequences, or several of each example.
+TEST(Cvm, GradientOfRowsWithMoreAxesHasTheCountsOfTheirExample) {
+  OpDesc grad = Op("cvm_grad", {{"X", {"x"}}, {"CVM", {"counts"}}, {"Y@GRAD", {"y@GRAD"}}}, {{"X@GRAD", {"x@GRAD"}}});
+  SetAttr(grad, "use_cvm", false);
+  const std::vector<uint32_t> lod = {0, 3, 4};
+  for (const bool in_sequences : {false, true}) {
+    const Dims dims = in_sequences ? Dims{4, 1, 3} : Dims{2, 2, 3};
+    auto session = OpSession::Create(
+        {grad}, {{"x", Meta(dims)}, {"counts", Meta({2, 2})}, {"y@GRAD", Meta({dims[0], dims[1], 1})}}, AllOps());
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    Fill((*session)->tensor("x"), dims, std::vector<float>(12, 0));
+    if (in_sequences) (*session)->tensor("x")->set_lod(lod);
+    Fill((*session)->tensor("counts"), {2, 2}, {1, 0, 2, 1});
+    Fill((*session)->tensor("y@GRAD"), {dims[0], dims[1], 1}, {5, 6, 7, 8});
+    ASSERT_TRUE((*session)->Run().ok());
+    const float third = in_sequences ? 1 : 2;
+    EXPECT_THAT(FloatsOf(*(*session)->tensor("x@GRAD")), ElementsAre(1, 0, 5, 1, 0, 6, third, third - 1, 7, 2, 1, 8));
+  }
+}
+
 TEST(Cvm, SlotsSideBySideEachHaveTheirCounts) {
   OpDesc cvm = Op("cvm", {{"X", {"x"}}, {"CVM", {"counts"}}}, {{"Y", {"y"}}});
   OpDesc grad = Op("cvm_grad", {{"X", {"x"}}, {"CVM", {"counts"}}, {"Y@GRAD", {"y@GRAD"}}}, {{"X@GRAD", {"x@GRAD"}}});

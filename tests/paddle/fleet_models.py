@@ -25,8 +25,14 @@ KINDS = {
     "async_embedding": ("async", True, 1, "adam"),
     "async_shared": ("async", False, 2, "adam"),
     "async_sgd": ("async", False, 1, "sgd"),
-    # Rows and parameters by sgd, whose updates add up however many batches of gradients a worker sends as one.
+    # Rows and parameters by sgd, whose updates add up however many batches of gradients a worker sends as one; with
+    # rules of ours.
     "plain": ("async", False, 1, "sgd"),
+    # With rules of servers, of both embeddings, and of rows of one weight as linear parts have them.
+    "naive": ("async", False, 1, "sgd"),
+    "adagrad": ("async", True, 1, "sgd"),
+    "linear": ("async", False, 1, "sgd"),
+    "linear_adagrad": ("async", True, 1, "sgd"),
     "sync": ("sync", False, 1, "adam"),
     "geo": ("geo", True, 1, "adam"),
     "accessor": ("async", False, 1, "adam"),
@@ -35,8 +41,6 @@ KINDS = {
     # Rows that count: shown to the program, which reads them by cvm, and hidden from it.
     "counted": ("async", False, 1, "sgd"),
     "hidden": ("async", False, 1, "sgd"),
-    # With the rules of servers to the letter.
-    "exact": ("async", False, 2, "sgd"),
     "clicks": ("async", False, 1, "adam"),
     # Without fleet: is_distributed=True, updates that were taken out as a DistributeTranspiler does, GradAllReduce.
     "distributed": ("local", True, 1, "adam"),
@@ -47,6 +51,9 @@ KINDS = {
     "pslib": ("local", True, 1, "sgd"),
     "pslib_counts": ("local", True, 1, "sgd"),
 }
+# The rules of rows where the strategy has a table with a SparseAccessor of its own.
+RULES = {"plain": "SparseNaiveSGDRule", "naive": "SparseNaiveSGDRule", "adagrad": "SparseAdaGradSGDRule",
+         "linear": "SparseAdamSGDRule", "linear_adagrad": "SparseAdaGradSGDRule"}
 
 
 PSLIB = """
@@ -92,7 +99,7 @@ def build(kind):
     ids = static.data("ids", [-1, 1], "int64", lod_level=1)
     rows = lambda: paddle.ParamAttr(name="emb", initializer=paddle.nn.initializer.Uniform(-0.1, 0.1))
     pools = []
-    width = 11 if kind == "counted" else 8
+    width = 11 if kind == "counted" else 1 if kind.startswith("linear") else 8
     shown = clicked = None
     if kind in ("counted", "hidden"):
         # Of a share of the examples a show counts twice.
@@ -103,7 +110,7 @@ def build(kind):
         clicked.stop_gradient = shown.stop_gradient = True
     for _ in range(lookups):
         if is_embedding:
-            found = static.nn.embedding(ids, [200, 8], is_sparse=True, is_distributed=kind == "distributed",
+            found = static.nn.embedding(ids, [200, width], is_sparse=True, is_distributed=kind == "distributed",
                                         param_attr=rows())
         else:
             entry = {"clicks": paddle.distributed.CountFilterEntry(3),
@@ -128,16 +135,18 @@ def build(kind):
     strategy.a_sync = mode != "sync"
     if mode == "geo":
         strategy.a_sync_configs = {"k_steps": 100}
-    if kind == "plain":
+    if kind in RULES:
         table = strategy.sparse_table_configs.add()
         table.table_name = "emb"
         table.table_class = "MemorySparseTable"
         table.shard_num = 1000
         table.accessor.accessor_class = "SparseAccessor"
         for part in (table.accessor.embed_sgd_param, table.accessor.embedx_sgd_param):
-            part.name = "SparseNaiveSGDRule"
-            part.naive.learning_rate = 0.02
-            part.naive.initial_range = 0.1
+            part.name = RULES[kind]
+            settings = getattr(part, {"SparseNaiveSGDRule": "naive", "SparseAdamSGDRule": "adam"}.get(part.name, "adagrad"))
+            settings.learning_rate = 0.02
+            # A first weight alone starts at random, others' at 0.
+            settings.initial_range = 0 if width == 1 else 0.1
     if kind in ("accessor", "counted", "hidden"):
         table = strategy.sparse_table_configs.add()
         table.table_name = "emb"
@@ -212,7 +221,7 @@ def save(kind, folder):
     exe = static.Executor(paddle.CPUPlace())
     if kind != "unmade":
         exe.run(static.default_startup_program())
-    more = {"accessors": True} if kind == "exact" else transpile(kind)
+    more = {"accessors": False} if kind == "plain" else transpile(kind)
     try:
         export_from_paddle.save_job(folder + "/job", exe, static.default_main_program(),
                                     static.default_startup_program(), dataset_of(feeds, folder), fetch_list=[loss, auc],

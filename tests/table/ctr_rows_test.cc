@@ -4,6 +4,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -344,6 +346,28 @@ TEST(CtrRows, RowLocksCountEveryShow) {
   EXPECT_EQ(RowOf(*table, 2)[CtrRows::kClick], 0);
 }
 
+// Tables of linear parts have no embedx: embed learns as in any other row, and means over no weights are no NaN.
+TEST(CtrRows, EmbedAloneLearnsAsBesideAnEmbedx) {
+  for (const std::string rule : {"SparseNaiveSGDRule", "SparseAdaGradSGDRule", "StdAdaGradSGDRule", "SparseAdamSGDRule",
+                                 "SparseSharedAdamSGDRule"}) {
+    const std::string rules =
+        " embed_sgd_param { name: \"" + rule + "\" } embedx_sgd_param { name: \"" + rule + "\" } embedx_dim: ";
+    const std::unique_ptr<SparseTable> alone = MakeCounted(SmallDesc(rules + "0"));
+    const std::unique_ptr<SparseTable> beside = MakeCounted(SmallDesc(rules + "2"));
+    for (const float gradient : {0.5F, -0.25F, 2.0F}) {
+      ASSERT_TRUE(PushTo(*alone, {7, 8}, {2, 1, gradient, 1, 0, 1}, 3).ok());
+      ASSERT_TRUE(PushTo(*beside, {7, 8}, {2, 1, gradient, 9, 9, 1, 0, 1, 9, 9}, 3).ok());
+    }
+    for (const uint64_t key : {7, 8}) {
+      const std::vector<float> row = RowOf(*alone, key);
+      const std::vector<float> other = RowOf(*beside, key);
+      EXPECT_TRUE(std::equal(row.begin(), row.begin() + 3, other.begin())) << rule;
+      EXPECT_TRUE(std::all_of(row.begin(), row.end(), [](float f) { return std::isfinite(f); })) << rule;
+    }
+    EXPECT_EQ(AsCounted(alone.get())->Count().value().with_embedx, 2);
+  }
+}
+
 TEST(CtrRows, AWarmPushAllocatesNothing) {
   const std::unique_ptr<SparseTable> table = MakeCounted(SmallDesc());
   std::vector<uint64_t> keys(200);
@@ -362,7 +386,6 @@ TEST(CtrRows, WhatAnAccessorCannotBeIsSaid) {
       WhyNot("accessor_class: \"DownpourUnitAccessor\""),
       "table \"t\": accessor: accessor_class: no accessor \"DownpourUnitAccessor\"; there are CtrCommonAccessor, in "
       "older words DownpourCtrAccessor, and SparseAccessor, which hides the counts");
-  EXPECT_EQ(WhyNot("embedx_dim: 0"), "table \"t\": accessor: embedx_dim: must be at least 1, not 0");
   EXPECT_EQ(WhyNot("embedx_dim: 1025"), "table \"t\": accessor: embedx_dim: must be at most 1024, not 1025");
   EXPECT_THAT(WhyNot("ctr_accessor_param { show_click_decay_rate: 0 }"), HasSubstr("must be in (0, 1], not 0"));
   EXPECT_EQ(WhyNot("fea_dim: 11 accessor_class: \"DownpourCtrAccessor\""), "");

@@ -139,6 +139,49 @@ TEST_F(ServerRowsTest, RowsThatCountAreReadWholeAndWrittenBackEqual) {
   }
 }
 
+// What Paddle 2.6.2 wrote for dim 1, whose rows have a state of no other weights: powers, or the mean of nothing.
+TEST_F(ServerRowsTest, RowsOfOneWeightAreReadWithTheStateOfNoneAndWrittenWithIt) {
+  const std::string adam = "2 0 0 0.1 1 0 0.0499996 -0.00450034 2.02528e-06 0.81 0.998001 0.9 0.999\n";
+  const std::string adagrad = "2 0 0 0.1 1 0 0.00225017 0.0020253 -nan\n";
+  const auto file_of = [](const std::string& folder) {
+    const std::string path = folder + "/part-000-00002.gz";
+    const auto file = Decompress(OpenFile(path).value(), path);
+    std::string bytes(4096, ' ');
+    bytes.resize(file->Read(bytes, {}).value());
+    return bytes;
+  };
+  const auto counted = [](const std::string& rule) {
+    TableDesc desc;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        "name: \"t\" accessor { accessor_class: \"SparseAccessor\" embedx_dim: 0 embedx_threshold: 0 embed_sgd_param { "
+        "name: \"" +
+            rule + "\" } embedx_sgd_param { name: \"" + rule + "\" } }",
+        &desc));
+    return TableFactory::Builtin().Create(desc, 3).value();
+  };
+  Write("part-000-00002", adam);
+  const auto with_powers = counted("SparseAdamSGDRule");
+  ASSERT_TRUE(LoadServerRows(folder(), with_powers.get()).ok());
+  ASSERT_TRUE(SaveServerRows(*with_powers, folder() + "_adam").ok());
+  EXPECT_EQ(file_of(folder() + "_adam"), adam);
+  const auto plain = MakeTable(1, kAdam);
+  ASSERT_TRUE(LoadServerRows(folder(), plain.get()).ok());
+  EXPECT_THAT(Row(*plain, 2), ElementsAre(FloatEq(0.0499996F)));
+  ASSERT_TRUE(SaveServerRows(*plain, folder() + "_plain").ok());
+  EXPECT_THAT(file_of(folder() + "_plain"), testing::MatchesRegex("2 0 0 0 0 0( [^ ]+){7}\n"));
+
+  Write("part-000-00002", adagrad);
+  const auto with_sum = counted("SparseAdaGradSGDRule");
+  ASSERT_TRUE(LoadServerRows(folder(), with_sum.get()).ok());
+  ASSERT_TRUE(SaveServerRows(*with_sum, folder() + "_adagrad").ok());
+  EXPECT_EQ(file_of(folder() + "_adagrad"), "2 0 0 0.1 1 0 0.00225017 0.0020253 0\n");
+  const auto sums = MakeTable(1, "optimizer { adagrad { lr: 0.1 } }");
+  ASSERT_TRUE(LoadServerRows(folder(), sums.get()).ok());
+  EXPECT_THAT(Row(*sums, 2), ElementsAre(FloatEq(0.00225017F)));
+  Write("part-000-00002", "2 0 0 0.1 1 0 0.00225017 -nan 0\n");
+  EXPECT_THAT(LoadServerRows(folder(), with_sum.get()).message(), HasSubstr("\"-nan\" is no finite number"));
+}
+
 TEST_F(ServerRowsTest, ARowOfAnotherAccessorIsToldWithItsPlace) {
   Write("part-000-00000", std::string(kWithoutEmbedx) + "61 0 3 6.4 19 5 0.0205082 0.0637605 0.1\n");
   EXPECT_THAT(LoadServerRows(folder(), CountedByServers().get()).message(),

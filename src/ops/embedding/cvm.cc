@@ -28,9 +28,8 @@ Result<CvmRow> RowOf(int64_t columns, int64_t slots) {
 Status InferCvm(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  if (x.dims.rank() != 2 || (x.dims[1] >= 0 && x.dims[1] <= kCounts)) {
-    return context.Error("X " + x.dims.ToString() +
-                         " must be a matrix of more than two columns: shows, clicks, values");
+  if (x.dims.rank() < 2 || (x.dims[-1] >= 0 && x.dims[-1] <= kCounts)) {
+    return context.Error("X " + x.dims.ToString() + " must have rows of more than two columns: shows, clicks, values");
   }
   if (context.HasInput("CVM")) {
     MR_ASSIGN(const VarMeta cvm, context.Input("CVM"));
@@ -41,11 +40,12 @@ Status InferCvm(InferShapeContext& context) {
   }
   const int64_t slots = context.op().Int("slots");
   if (slots < 1) return context.Error("slots must be at least 1, not " + std::to_string(slots));
-  if (x.dims[1] >= 0 && !RowOf(x.dims[1], slots).ok()) {
+  const int64_t columns = x.dims[-1];
+  if (columns >= 0 && !RowOf(columns, slots).ok()) {
     return context.Error("X " + x.dims.ToString() + " must be embeddings of " + std::to_string(slots) +
                          " slots side by side, each of more than two columns");
   }
-  if (!context.op().Bool("use_cvm") && x.dims[1] >= 0) x.dims.set(1, x.dims[1] - slots * kCounts);
+  if (!context.op().Bool("use_cvm") && columns >= 0) x.dims.set(x.dims.rank() - 1, columns - slots * kCounts);
   context.SetOutput("Y", x);
   return Status::Ok();
 }
@@ -60,12 +60,14 @@ class CvmKernel : public BoundKernel<CvmKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const int64_t rows = x_->dims()[0];
-    MR_ASSIGN(const CvmRow row, RowOf(x_->dims()[1], slots_));
+    Dims dims = x_->dims();
+    const int64_t rows = dims.Product(0, dims.rank() - 1);
+    MR_ASSIGN(const CvmRow row, RowOf(dims[-1], slots_));
     const int64_t width = row.width;
     const float* x = x_->data<float>();
     const std::span<const uint32_t> lod = x_->lod();
-    float* y = y_->Resize<float>({rows, row.slots * (use_ ? width : width - kCounts)});
+    dims.set(dims.rank() - 1, row.slots * (use_ ? width : width - kCounts));
+    float* y = y_->Resize<float>(dims);
     y_->set_lod(lod);
     for (int64_t i = 0; i < rows * row.slots; ++i, x += width) {
       if (use_) {
@@ -85,7 +87,7 @@ class CvmKernel : public BoundKernel<CvmKernel> {
 };
 
 /// What arrives at the counts is not a gradient: they get the row's own counts, with which a table's update adds them
-/// up. A row is one of CVM's, or of its sequence's.
+/// up. A row is one of CVM's, or of its sequence's; of more axes, as lookup_table_v2 makes them, the first is CVM's.
 class CvmGradKernel : public BoundKernel<CvmGradKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -98,14 +100,16 @@ class CvmGradKernel : public BoundKernel<CvmGradKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    if (x_->dims().rank() != 2 || x_->dims()[1] < kCounts) {
+    if (x_->dims().rank() < 2 || x_->dims()[-1] < kCounts) {
       return InvalidConfig("X " + x_->dims().ToString() + " does not hold two counts a row");
     }
-    const int64_t rows = x_->dims()[0];
-    MR_ASSIGN(const CvmRow row, RowOf(x_->dims()[1], slots_));
+    const int64_t examples = x_->dims()[0];
+    const int64_t rows = x_->dims().Product(0, x_->dims().rank() - 1);
+    const int64_t each = examples == 0 ? 1 : rows / examples;
+    MR_ASSIGN(const CvmRow row, RowOf(x_->dims()[-1], slots_));
     const int64_t width = row.width;
     const std::span<const uint32_t> lod = x_->lod();
-    const int64_t needed = lod.empty() ? rows : static_cast<int64_t>(lod.size()) - 1;
+    const int64_t needed = lod.empty() ? examples : static_cast<int64_t>(lod.size()) - 1;
     if (cvm_->numel() < needed * kCounts) {
       return BadData("CVM " + cvm_->dims().ToString() + " has too few rows for X " + x_->dims().ToString());
     }
@@ -114,8 +118,9 @@ class CvmGradKernel : public BoundKernel<CvmGradKernel> {
     float* x_grad = ResizeLike(*x_, x_grad_);
     size_t sequence = 0;
     for (int64_t i = 0; i < rows; ++i) {
-      while (!lod.empty() && i >= lod[sequence + 1]) ++sequence;
-      const float* of_row = counts + (lod.empty() ? i : static_cast<int64_t>(sequence)) * kCounts;
+      const int64_t at = i / each;
+      while (!lod.empty() && at >= lod[sequence + 1]) ++sequence;
+      const float* of_row = counts + (lod.empty() ? at : static_cast<int64_t>(sequence)) * kCounts;
       for (int64_t slot = 0; slot < row.slots; ++slot) {
         x_grad = std::copy_n(of_row, kCounts, x_grad);
         if (use_) grad += kCounts;
@@ -140,9 +145,9 @@ class CvmGradKernel : public BoundKernel<CvmGradKernel> {
 void RegisterCvm(OpRegistry& registry) {
   registry.Add("cvm")
       .Doc("Turns the counts of shows and clicks in front of embeddings into features, or cuts them off.")
-      .Input("X", "[rows, 2 + width]: shows, clicks, values")
+      .Input("X", "[rows, ..., 2 + width]: shows, clicks, values")
       .InputForGradient("CVM", "[rows, 2]: shows and clicks of each row")
-      .Output("Y", "[rows, 2 + width], or [rows, width]")
+      .Output("Y", "[rows, ..., 2 + width], or [rows, ..., width]")
       .Attr("use_cvm", true, "the counts stay, as logarithms; otherwise they are cut off")
       .Attr("slots", int64_t{1},
             "embeddings that stand side by side in a row of X, each with its counts; not of Paddle")

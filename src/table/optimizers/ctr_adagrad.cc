@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "model.pb.h"
@@ -22,7 +23,7 @@ class AdagradCtrRule final : public CtrRule {
       w[i] = Bounded(static_cast<float>(w[i] - settings_.lr * scaled * factor));
       added += scaled * scaled;
     }
-    *state = static_cast<float>(*state + added / static_cast<double>(dim()));
+    *state = static_cast<float>(*state + added / static_cast<double>(std::max<size_t>(dim(), 1)));
   }
   std::string Describe() const override { return settings_.Describe("SparseAdaGradSGDRule"); }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "model.pb.h"
@@ -30,8 +31,9 @@ class SharedAdamCtrRule final : public CtrRule {
       means += mean;
       squares += square;
     }
-    state[0] = static_cast<float>(means / static_cast<double>(dim()));
-    state[1] = static_cast<float>(squares / static_cast<double>(dim()));
+    const auto weights = static_cast<double>(std::max<size_t>(dim(), 1));
+    state[0] = static_cast<float>(means / weights);
+    state[1] = static_cast<float>(squares / weights);
     state[2] *= settings_.beta1;
     state[3] *= settings_.beta2;
   }
