@@ -156,8 +156,8 @@ def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, f
         names = " ".join("fetch_vars: " + _quoted(_name(var)) for var in predict)
         lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir."]
         lines += ["# It holds ids 0 to vocabulary - 1 of every table."] if servers.vocabulary else []
-        hashes = any(op.type == "distributed_lookup_table" for op in main_program.global_block().ops)
-        lines += ["# Servers look at no size, and hashed ids are larger: they are in no such model."] if hashes else []
+        is_unbounded = any(op.type == "distributed_lookup_table" for op in main_program.global_block().ops)
+        lines += ["# Rows have any 64-bit id, as on servers: those from vocabulary on are not in the model."] if is_unbounded else []
         lines += ["# Too large as a matrix, unless a smaller vocabulary will do:"] if servers.is_huge() else []
         lines += ["%soutput { export { format: PADDLE %s%s } }" % ("# " if servers.is_huge() else "",
                                                                    servers.vocabulary, names)]
@@ -450,6 +450,10 @@ def _rows(table, where, dim, batch_size, accessors, refused):
         name, init, rule = rules[0]
         return name, "dim: %d init { uniform: %s } optimizer { %s }" % (dim, init, rule), OWN_RULES
     del refused[before:]
+    if is_of_pslib:
+        refused.append("%s: DownpourSparseValueAccessor with embedx_threshold, two rules or other bounds than -10 to 10 is not "
+                       "supported; use CtrCommonAccessor or SparseAccessor" % where)
+        return None
     return _counted_rows(accessor, "SparseAccessor" if known == "plain" else "CtrCommonAccessor", where, dim, refused)
 
 

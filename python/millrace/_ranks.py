@@ -67,13 +67,13 @@ def allreduce(values, op="sum"):
 
 def write_to(output, total, call):
     """Writes what allreduce gave to an array, which has to hold it."""
-    kind = getattr(output, "dtype", None)
-    if kind is not None and kind.kind in "iu" and total.dtype.kind in "iu" and total.size:
-        least, most = np.iinfo(kind).min, np.iinfo(kind).max
+    dtype = getattr(output, "dtype", None)
+    if dtype is not None and dtype.kind in "iu" and total.dtype.kind in "iu" and total.size:
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
         for value in (int(total.min()), int(total.max())):
             if not least <= value <= most:
                 raise ConfigError("%s: output holds %s, %d to %d, not %d; give an array of int64" % (
-                    call, kind, least, most, value))
+                    call, dtype, least, most, value))
     output[:] = total
 
 
@@ -100,7 +100,7 @@ def ended_as_by_ctrl_c():
             signal.signal(one, signal.SIG_DFL)
 
 
-def of_all(value, what):
+def gather_objects(value, what):
     """A list of what each rank has, by rank, on all ranks; `what` names what it is for."""
     return [value] if size() == 1 else [pickle.loads(brought) for brought in _millrace.together(what, pickle.dumps(value))]
 

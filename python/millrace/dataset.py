@@ -71,6 +71,8 @@ class DatasetBase(Instead):
         """Some of the settings of init, and of an InMemoryDataset merge_size, fea_eval with candidate_size and the like, as in
         Paddle 2; its values that stand for no setting (merge_size=-1, queue_num=-1, download_cmd="cat") set nothing."""
         name_node = [settings.pop(name, "") for name in ("fs_name", "fs_ugi")]
+        if "candidate_size" in settings and "fea_eval" not in settings:
+            raise ConfigError("%s: candidate_size is a setting of fea_eval: give both" % type(self).__name__)
         candidates = settings.pop("candidate_size", 10000)
         for name, value in settings.items():
             setter = getattr(self, "set_" + _SETTERS.get(name, name), None)

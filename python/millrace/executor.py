@@ -105,7 +105,7 @@ class Executor:
         for source in program._sources:
             feed = {**source._next_feed(feed), **feed}
         feeds = _feeds(program, feed)
-        scope._count_alone(program)
+        scope._keep_shared(program)
         with _places(program):
             return _millrace.run_program(scope._scope, (program._key, program._version()), program.serialize, feeds,
                                          _fetches(program, fetch_list), program.random_seed, program._own_counts(scope),
@@ -212,7 +212,7 @@ class Executor:
             program._trained_on.update(zeros=rule, empty_slot=dataset._fields.get("empty_slot", "ERROR"))
         if not (on_ranks or dataset.filelist or memory):
             # It infers by itself, and other ranks have the files.
-            _scope(scope)._count_alone(program)
+            _scope(scope)._keep_shared(program)
             warnings.warn("%s: there was no row to read, as this rank has no files" % call, MillraceWarning, stacklevel=3)
             return Report._of_nothing(_checks.whole(call + ": thread", thread, 0) or dataset.thread_num)
         return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer, on_ranks)
@@ -273,7 +273,7 @@ class Executor:
             if on_ranks:
                 _scope(scope)._share_counts(call)
             else:
-                _scope(scope)._count_alone(program)
+                _scope(scope)._keep_shared(program)
             result = _millrace.run_dataset(_scope(scope)._scope, desc._text(folder), memory, fetch_handler,
                                            infer or program._is_test, program._root()._key, not verbose or not _ranks.leads(),
                                            on_ranks)

@@ -447,33 +447,52 @@ class Scope:
         self._scope.set(name, np.asarray(_checks.unmasked('variable "%s"' % name, array)))
         self._shared.pop(name, None)
 
-    def _count_alone(self, program):
+    def _parts(self, name):
+        """A variable's value, and what of it programs that measure themselves have seen; None when there is none of that name."""
+        value, seen = self.get(name), self._scope.seen(name)
+        if value is None:
+            return None
+        seen = 0 * value if seen is None or seen.size != value.size else seen.reshape(value.shape)
+        return value, seen
+
+    def _shared_counts(self):
+        """By name, what all ranks had of what this one has counted alone since."""
+        for name in self._scope.take_made():
+            self._shared.pop(name, None)
+        return self._shared
+
+    def _keep_shared(self, program):
         """Before a run of this rank alone: keeps what all have counted."""
         for name in program._counted() if _ranks.size() > 1 else ():
-            value = None if name in self._shared else self.get(name)
-            if value is not None:
-                self._shared[name] = value
+            parts = None if name in self._shared_counts() else self._parts(name)
+            if parts is not None:
+                self._shared[name] = parts
 
-    def _of_all(self, name, op="sum"):
+    def _total(self, name, op="sum"):
         """A variable's value, with what each rank has counted alone: a collective where this one has."""
-        value, shared = self.get(name), self._shared.get(name)
-        if shared is None or shared.shape != value.shape:
+        value, shared = self.get(name), self._shared_counts().get(name)
+        if shared is None or shared[0].shape != value.shape:
             return value
-        return shared + _ranks.allreduce(value - shared) if op == "sum" else _ranks.allreduce(value, op)
+        return shared[0] + _ranks.allreduce(value - shared[0]) if op == "sum" else _ranks.allreduce(value, op)
 
     def _share_counts(self, call):
         """Before a run of all ranks: adds up what each has counted alone."""
         if _ranks.size() == 1:
             return
-        alone = {name: (self.get(name) - shared, self._scope.has_seen(name)) for name, shared in self._shared.items()
-                 if shared.shape == self.get(name).shape}
-        totals, seen = dict(self._shared), set()
-        for theirs in _ranks.of_all(alone, call):
-            for name, (counted, is_seen) in theirs.items():
-                totals[name] = totals.get(name, self.get(name)) + counted
-                seen.update([name] if is_seen else [])
-        for name, total in totals.items():
-            (self._scope.set_seen if name in seen else self._scope.set)(name, total)
+        alone = {}
+        for name, shared in self._shared_counts().items():
+            parts = self._parts(name)
+            if parts[0].shape == shared[0].shape:
+                alone[name] = [now - before for now, before in zip(parts, shared)]
+        totals = {}
+        for theirs in _ranks.gather_objects(alone, call):
+            for name, (counted, seen) in theirs.items():
+                before = totals.get(name) or self._shared.get(name) or self._parts(name)
+                totals[name] = before[0] + counted, before[1] + seen
+        for name, (total, seen) in totals.items():
+            self.set(name, total - seen)
+            if seen.any():
+                self._scope.set_seen(name, seen.reshape(-1))
         self._shared.clear()
 
     def names(self):

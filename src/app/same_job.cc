@@ -24,7 +24,7 @@ std::string_view TakeLine(std::string_view* rest) {
   return line;
 }
 
-/// For people.
+/// A line in quotes, without its indent, and shortened.
 std::string Shown(std::string_view line) {
   constexpr size_t kMost = 200;  // a vocabulary may be a line
   return "\"" + Shortened(line.substr(std::min(line.find_first_not_of(' '), line.size())), kMost) + "\"";

@@ -412,24 +412,27 @@ class Rewriter {
     }
     if (op.type() == "fill_constant" && counts_.contains(out)) return Unread(op);
     const auto param = tables_.find(Argument(InputArguments(op, "Param")));
-    if (param == tables_.end()) return ReadsPushed(op) ? Unread(op) : Keep(op);
+    if (param == tables_.end()) {
+      const std::string* const rows = PushedRowsReadBy(op);
+      if (rows == nullptr) return Keep(op);
+      Problem(op, "reads the gradient of \"" + *rows +
+                      "\", whose rows learn on servers, by what each worker pushes: rows of servers cannot be clipped "
+                      "or penalized; give their embedding ParamAttr(need_clip=False) and no regularizer");
+      return Unread(op);
+    }
     param->second.updated_by = Argument(InputArguments(op, "Grad"));
     Unread(op);
   }
 
-  /// Whether an operator reads the gradient of rows that the program pushes to servers, which is told: a clip by the
-  /// norm of all gradients, or a penalty.
-  bool ReadsPushed(const OpDesc& op) {
+  /// The rows that the program pushes to servers, and whose gradient an operator reads, as a clip by the norm of all
+  /// gradients does; null: none.
+  const std::string* PushedRowsReadBy(const OpDesc& op) const {
     const std::string* rows = nullptr;
     ForEachArgument(op.inputs(), [&](const std::string& name) {
       const auto table = tables_.find(ParameterOf(name));
       if (table != tables_.end() && table->second.pushes > 0 && name == GradName(table->first)) rows = &table->first;
     });
-    if (rows == nullptr) return false;
-    Problem(op, "reads the gradient of \"" + *rows +
-                    "\", whose rows learn on servers, by what each worker pushes: rows of servers cannot be clipped or "
-                    "penalized; give their embedding ParamAttr(need_clip=False) and no regularizer");
-    return true;
+    return rows;
   }
 
   /// Whether an operator makes a mean of a sum over workers, before or behind it.

@@ -22,14 +22,12 @@ double NumberOf(const OpDesc& op, std::string_view name, double otherwise) {
 std::vector<std::string> AddendsOf(const OpDesc& op) {
   const std::string& type = op.type();
   const bool is_shifted = type == "scale" && NumberOf(op, "scale", 1) == 1;
-  if (type != "elementwise_add" && type != "sum" && type != "increment" && !is_shifted) return {};
+  const bool is_sum = type == "elementwise_add" || type == "sum";
+  if (!is_sum && type != "elementwise_sub" && type != "increment" && !is_shifted) return {};
   std::vector<std::string> addends = InputArguments(op, "X");
+  if (!is_sum) return addends;
   for (std::string& name : InputArguments(op, "Y")) addends.push_back(std::move(name));
   return addends;
-}
-
-bool Has(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 bool Reads(const OpDesc& op, std::string_view name) {
@@ -45,37 +43,52 @@ bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
   });
 }
 
-/// The operators by which variables are counted.
+/// The operators by which persistable variables are counted.
 class CountingOps {
  public:
   explicit CountingOps(const ProgramDesc& program) {
+    std::set<std::string> persistables;
     for (const BlockDesc& block : program.blocks()) {
-      for (const OpDesc& op : block.ops()) ops_.push_back(&op);
+      for (const VarDesc& var : block.vars()) {
+        if (var.persistable() && var.name().find("@GRAD") == std::string::npos) persistables.insert(var.name());
+      }
+      for (const OpDesc& op : block.ops()) {
+        // What an operator with a block lists is written by those of the block.
+        if (FindAttr(op, "sub_block") == nullptr) ops_.push_back(&op);
+      }
     }
-    std::map<std::string, std::vector<const OpDesc*>> sums;  // by what they write
     for (const OpDesc* op : ops_) {
       if (AddendsOf(*op).empty()) continue;
-      for (const std::string& name : OutputArguments(*op, "Out")) sums[name].push_back(op);
+      for (std::string& name : OutputArguments(*op, "Out")) sums_[std::move(name)].push_back(op);
     }
     for (const OpDesc* op : ops_) {
-      for (const char* states : {"StatPosOut", "StatNegOut"}) {
-        if (!CountsAllBatches(*op)) continue;
-        for (const std::string& name : OutputArguments(*op, states)) steps_[name].insert(op);
+      if (CountsAllBatches(*op)) {
+        for (const char* states : {"StatPosOut", "StatNegOut"}) {
+          for (const std::string& name : OutputArguments(*op, states)) steps_[name].insert(op);
+        }
       }
+      const bool is_assigned = op->type() == "assign";
       for (const std::string& name : OutputArguments(*op, "Out")) {
-        const bool is_assigned = op->type() == "assign";
+        if (!persistables.contains(name)) continue;
         for (const std::string& from : is_assigned ? InputArguments(*op, "X") : std::vector<std::string>{name}) {
-          for (const OpDesc* sum : sums[from]) {
-            if (Has(AddendsOf(*sum), name)) steps_[name].insert({sum, op});
-          }
+          std::set<std::string> seen;
+          std::set<const OpDesc*> chain;
+          if (!AddsTo(name, from, &seen, &chain)) continue;
+          steps_[name].merge(chain);
+          steps_[name].insert(op);
         }
       }
     }
+    // What is begun anew by another operator is no count of all batches.
+    std::erase_if(steps_, [&](const auto& counted) {
+      const auto& [name, own] = counted;
+      return !persistables.contains(name) || std::any_of(ops_.begin(), ops_.end(), [&](const OpDesc* op) {
+        return !own.contains(op) && Writes(*op, {name});
+      });
+    });
   }
 
-  bool IsCounter(const VarDesc& var) const {
-    return var.persistable() && var.name().find("@GRAD") == std::string::npos && steps_.contains(var.name());
-  }
+  bool IsCounter(const std::string& name) const { return steps_.contains(name); }
   /// Whether authored operators count it, of nothing that gradients come to.
   bool IsOfForward(const std::string& counter) const {
     const std::set<const OpDesc*>& own = steps_.at(counter);
@@ -106,8 +119,25 @@ class CountingOps {
   }
 
  private:
+  /// Whether `sum` is one of `counter` and others, through other sums, too; `chain` gets the operators that add.
+  bool AddsTo(const std::string& counter, const std::string& sum, std::set<std::string>* seen,
+              std::set<const OpDesc*>* chain) const {
+    const auto writers = sums_.find(sum);
+    if (writers == sums_.end() || !seen->insert(sum).second) return false;
+    bool adds = false;
+    for (const OpDesc* op : writers->second) {
+      for (const std::string& addend : AddendsOf(*op)) {
+        if (addend != counter && !AddsTo(counter, addend, seen, chain)) continue;
+        chain->insert(op);
+        adds = true;
+      }
+    }
+    return adds;
+  }
+
   std::vector<const OpDesc*> ops_;
-  std::map<std::string, std::set<const OpDesc*>> steps_;  ///< by the variable that they count in
+  std::map<std::string, std::vector<const OpDesc*>> sums_;  ///< the sums, by what they write
+  std::map<std::string, std::set<const OpDesc*>> steps_;    ///< by the variable that they count in
 };
 
 template <class Condition>
@@ -116,7 +146,7 @@ std::vector<std::string> CountersThat(const ProgramDesc& program, const Conditio
   std::vector<std::string> counters;
   for (const BlockDesc& block : program.blocks()) {
     for (const VarDesc& var : block.vars()) {
-      if (ops.IsCounter(var) && fit(ops, var)) counters.push_back(var.name());
+      if (ops.IsCounter(var.name()) && fit(ops, var)) counters.push_back(var.name());
     }
   }
   return counters;

@@ -9,13 +9,13 @@ namespace millrace {
 
 /// What a program counts: the persistable variables to which its operators add from batch to batch, in the order of
 /// their declarations. These are the states of `auc` that count all batches (slide_steps 0), and variables that become
-/// themselves and something by `elementwise_add`, `sum`, `increment` or a `scale` that adds, at once or by `assign`.
-/// What several workers counted is to be added up, where the mean of a statistic is taken. Not gradients that are
-/// merged over batches, which begin anew.
+/// themselves and something by `elementwise_add`, `elementwise_sub`, `sum`, `increment` or a `scale` that adds, at once
+/// or by `assign`, and that nothing else writes. What several workers counted is to be added up, where the mean of a
+/// statistic is taken. Not gradients that are merged over batches.
 std::vector<std::string> CountersOf(const ProgramDesc& program);
 
-/// Those of them that the forward part counts by itself, as an inference does too: not steps of learning rates, nor what
-/// is counted of gradients.
+/// Those of them that the forward part counts by itself, as an inference does too: not steps of learning rates, nor
+/// what is counted of gradients.
 std::vector<std::string> ForwardCountersOf(const ProgramDesc& program);
 
 /// Those of them, int64 and float32, that nothing but the counting reads: workers may each count for themselves

@@ -81,7 +81,7 @@ LoadedConfig LoadOwnDesc(const std::string& origin, const std::string& text, boo
   return ValueOrThrow(ReadOwnDesc(origin, text, needs_model, false));
 }
 
-/// What the package names where a rank has no files, and others may have some.
+/// What a dataset of the package names where this rank has no files, and others may have some (DatasetBase._files).
 constexpr std::string_view kNoFiles = "/dev/null";
 
 Status NoFilesOnAnyRank() { return InvalidConfig("the dataset has no files on any rank: call set_filelist"); }
@@ -154,8 +154,7 @@ class PyScope {
     });
     trained_[key] = {};
     run_ids_.erase(key);
-    seen_.clear();
-    ++version_;
+    MadeAnew(desc);
   }
 
   /// Counts with what programs that measure themselves have seen, as in Paddle, where these count by the same names.
@@ -173,16 +172,20 @@ class PyScope {
     }
     return array;
   }
-  /// What Get is to give for a count, where training has not seen all of it.
-  void SetSeen(const std::string& name, const py::array_t<int64_t, py::array::c_style>& total) {
-    const ExclusiveAccess<Scope> scope(scope_, "scope");
-    const Variable* variable = scope.value->Find(name);
-    if (variable == nullptr || !variable->Is<Tensor>() || variable->Get<Tensor>().numel() != total.size()) return;
-    std::vector<int64_t>& seen = seen_[name];
-    seen.assign(total.data(), total.data() + total.size());
-    for (size_t i = 0; i < seen.size(); ++i) seen[i] -= variable->Get<Tensor>().data<int64_t>()[i];
+  /// Of what Get gives for a count, what programs that measure themselves have seen; None where they have seen nothing.
+  py::object Seen(const std::string& name) const {
+    const auto seen = seen_.find(name);
+    if (seen == seen_.end()) return py::none();
+    return py::array_t<int64_t>(static_cast<py::ssize_t>(seen->second.size()), seen->second.data());
   }
-  bool HasSeen(const std::string& name) const { return seen_.contains(name); }
+  void SetSeen(const std::string& name, const py::array_t<int64_t, py::array::c_style>& seen) {
+    seen_[name].assign(seen.data(), seen.data() + seen.size());
+  }
+  /// The variables that a startup program or a load has made anew since the last call.
+  std::vector<std::string> TakeMade() {
+    const std::set<std::string> made = std::exchange(made_, {});
+    return {made.begin(), made.end()};
+  }
   void Set(const std::string& name, const py::array& array) {
     const py::array values = py::array::ensure(array, py::array::c_style);
     const DType type = DTypeOfArray(values, "variable \"" + name + "\"");
@@ -293,7 +296,7 @@ class PyScope {
       trained = *std::move(loaded);
     });
     if (trained) trained_[key] = {trained->step, trained->examples};
-    ++version_;
+    MadeAnew(desc);
     return trained.has_value();
   }
   /// Reads one table from a folder that Save wrote: rows that grow, or a matrix and what its updates keep. Rows that
@@ -328,7 +331,7 @@ class PyScope {
     RunInterruptibly([&](const std::stop_token& stop) {
       ThrowUnlessOk(Agreed(GroupOf(ranks), LoadModelWeights(folder, desc, *scope.value, ThreadsHere(), stop)));
     });
-    ++version_;
+    MadeAnew(desc);
   }
   /// (rows, bytes) of a table that grows.
   std::pair<int64_t, int64_t> TableSize(const std::string& name) {
@@ -409,7 +412,7 @@ class PyScope {
     TakeVariables(trial, *scope.value);
     trained_[key] = {manifest.step(), manifest.examples()};
     run_ids_[key] = manifest.run_id();
-    ++version_;
+    MadeAnew(desc);
     py::dict dict;
     dict["folder"] = found->folder;
     dict["step"] = manifest.step();
@@ -427,7 +430,7 @@ class PyScope {
     for (const std::string& name : model.root->Names()) CheckRoomFor(*model.root->Find(name), name, *scope.value);
     prepared_.clear();
     TakeVariables(*model.root, *scope.value);
-    ++version_;
+    MadeAnew(model.program);
     py::dict dict;
     dict["program"] = py::bytes(model.program.SerializeAsString());
     dict["feeds"] = model.feeds;
@@ -602,8 +605,18 @@ class PyScope {
   std::vector<std::unique_ptr<PreparedProgram>> prepared_;  ///< go before the scope; the one used last is last
   std::map<int64_t, PreparedProgram::Trained> trained_;     ///< by program
   std::map<int64_t, uint64_t> run_ids_;                     ///< of checkpoints that were written or loaded, by program
+  /// Variables of a program have other values than before: what was counted by their names is gone.
+  void MadeAnew(const ProgramDesc& program) {
+    ++version_;
+    for (const VarDesc& var : program.blocks(0).vars()) {
+      seen_.erase(var.name());
+      made_.insert(var.name());
+    }
+  }
+
   uint64_t version_ = 1;
   SeenCounts seen_;
+  std::set<std::string> made_;  ///< since TakeMade
 };
 
 /// An InMemoryDataset that outlives runs: loaded once, trained on as often as one likes. Ranks make it together, and
@@ -1040,7 +1053,8 @@ void BindSession(py::module_& module) {
       .def("get", &PyScope::Get)
       .def("set", &PyScope::Set)
       .def("set_seen", &PyScope::SetSeen)
-      .def("has_seen", &PyScope::HasSeen)
+      .def("seen", &PyScope::Seen)
+      .def("take_made", &PyScope::TakeMade)
       .def("queue_holder", &PyScope::QueueHolder, py::return_value_policy::reference_internal)
       .def("reset_reader", &PyScope::ResetReader)
       .def("items_read", &PyScope::ItemsRead)

@@ -59,7 +59,8 @@ class CtrRows final : public RowPolicy {
   /// How many there are, without embedx and with it.
   size_t least_numbers() const { return 2 + kEmbedx + embed_->state_floats(); }
   size_t most_numbers() const { return least_numbers() + embedx_dim() + embedx_->state_floats(); }
-  /// How many say something: without embedx its state, which servers write, may hold means of nothing.
+  /// How many of them must be finite: where embedx has no weights, its state, which servers write all the same, may be
+  /// NaN.
   size_t finite_numbers() const { return embedx_dim() == 0 ? least_numbers() : most_numbers(); }
 
  private:

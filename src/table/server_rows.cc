@@ -32,6 +32,7 @@ namespace {
 constexpr size_t kCounts = 5;
 /// The longest line that a row of 2^20 floats may have, and what ends a file that has no line ends.
 constexpr size_t kLongestLine = size_t{1} << 25;
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 /// How the numbers of a row follow each other behind the counts: the first weight, its state, the other weights, their
 /// state; and how much of it there is here.
@@ -160,7 +161,7 @@ Status ReadNumbers(const Lines& lines, std::string_view line, size_t finite, uin
     }
     float value = 0;
     const FloatText read = ParseFloat(word, &value);
-    const bool is_nothing = read == FloatText::kNonFinite && numbers->size() >= finite;
+    const bool is_nothing = read == FloatText::kNonFinite && std::isnan(value) && numbers->size() >= finite;
     if (read != FloatText::kFinite && read != FloatText::kUnderflow && !is_nothing) {
       return lines.Wrong("\"" + std::string(word.substr(0, 40)) + "\" is no finite number");
     }
@@ -209,8 +210,8 @@ class Rows {
 
   /// How many numbers behind a key have to be finite. A server's state of no weights may be the mean of nothing.
   size_t finite_numbers() const {
-    return counted_ != nullptr ? counted_->finite_numbers() + 1
-                               : kCounts + layout_.Numbers(false) + (layout_.dim == 1 ? 0 : kLongestLine);
+    if (counted_ != nullptr) return counted_->finite_numbers() + 1;
+    return layout_.dim == 1 ? kCounts + layout_.Numbers(false) : kAll;
   }
 
   Status LoadInto(SparseTable* table, ShardRange shards) {
@@ -423,7 +424,7 @@ Result<std::vector<float>> ReadServerDense(const std::string& folder, const std:
   std::vector<float> values;
   std::vector<float> numbers;
   const auto add = [&](const Lines& lines, std::string_view line) -> Status {
-    MR_TRY(ReadNumbers(lines, line, kLongestLine, nullptr, &numbers));
+    MR_TRY(ReadNumbers(lines, line, kAll, nullptr, &numbers));
     if (numbers.empty()) return lines.Wrong("no value of a dense parameter");
     values.push_back(numbers[0]);
     return Status::Ok();

@@ -6,13 +6,12 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "core/float_text.h"
 #include "core/words.h"
 #include "ops/loss/auc.h"
+#include "program/counters.h"
 #include "program/op_registry.h"
 #include "runtime/transfer.h"
 
@@ -191,18 +190,20 @@ Status VocabularyObserver::OnBatch(const TrainedBatch& trained) {
 
 Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, const Frame& frame, const Scope& root) {
   std::vector<FetchLine::Value> values;
-  std::map<std::string, double> aucs;
-  for (const OpDesc& op : job.model().main.blocks(0).ops()) {
-    const std::optional<double> auc = AucOfCounts(op, root);
-    for (std::string& name : auc.has_value() ? OutputArguments(op, "AUC") : std::vector<std::string>()) {
-      aucs.emplace(std::move(name), *auc);
-    }
-  }
+  const auto& ops = job.model().main.blocks(0).ops();
   for (const FetchItem& item : job.fetches()) {
     if (item.kind != FetchItem::Kind::kVariable) continue;
-    const Variable* const shared = root.Find(item.name);
+    const auto meta = job.step().vars().find(item.name);
+    const bool is_shared = meta != job.step().vars().end() && meta->second.persistable;
+    const Variable* const shared = is_shared ? root.Find(item.name) : nullptr;
     MR_ASSIGN(std::vector<double> fetched, ValuesOf(shared != nullptr ? shared : frame.Find(item.name)));
-    if (const auto auc = aucs.find(item.name); auc != aucs.end()) fetched = {auc->second};
+    const auto auc = std::find_if(ops.begin(), ops.end(), [&](const OpDesc& op) {
+      return CountsAllBatches(op) && OutputArguments(op, "AUC") == std::vector{item.name};
+    });
+    if (auc != ops.end() && !fetched.empty()) {
+      MR_ASSIGN(const double of_all, AucOfCounts(*auc, root));
+      fetched = {of_all};
+    }
     values.push_back({item.name, item.label, std::move(fetched)});
   }
   return values;

@@ -379,6 +379,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   }
   Result<PassStats> stats = Caught("training", [&] { return dataset().EndPass(); });
   MR_TRY(std::move(coordinated));
+  MR_TRY(MergePrivateVars());
   if (Status ended = Agreed(session_->ranks(), stats.status()); !ended.ok()) stats = std::move(ended);
   const WorkerSlot* const failed = FailedSlot();
   Status failure = failed != nullptr ? failed->status : stats.status();
@@ -394,7 +395,6 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   SnapshotAtEnd();
   MR_TRY(GatherProgress(*stats));
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
-  MR_TRY(MergePrivateVars());
   MR_TRY(FillPassReport(*stats));
   if (const Status lines = Agreed(session_->ranks(), CheckBadLinesOfRanks(run_->pass().data)); !lines.ok()) {
     return run_->CheckpointAfterFailure(lines, readers_ == nullptr);
@@ -498,8 +498,8 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
 Result<bool> MultiTrainer::AtPause(const std::stop_token& stop) {
   const auto paused = Clock::now();
   RankTraining::Standing standing;
+  MR_TRY(MergePrivateVars());
   if (ranks_ != nullptr) {
-    MR_TRY(MergePrivateVars());
     MR_ASSIGN(standing, ranks_->StandStill(has_failed_));
   }
   Snapshot();
@@ -650,7 +650,8 @@ Status MultiTrainer::MergePrivateVars() {
     for (size_t i = 1; i < worker_slots_.size(); ++i) {
       Tensor* const own = worker_slots_[i].frames[0].frame->scope().Var(name)->GetMutable<Tensor>();
       MR_TRY(CopyToHost(*own, &part));
-      for (int64_t k = 0; k < part.numel(); ++k) {
+      const int64_t size = std::min(part.numel(), sum.numel());
+      for (int64_t k = 0; k < size; ++k) {
         if (part.dtype() == DType::kInt64) {
           sum.mutable_data<int64_t>()[k] += std::exchange(part.mutable_data<int64_t>()[k], 0);
         } else {

@@ -25,6 +25,7 @@ using testing::Each;
 using testing::FloatNear;
 using testing::Ge;
 using testing::Le;
+using testing::Lt;
 
 /// Compiles kProgram.
 class DenseExchangeTest : public testing::Test {
@@ -106,7 +107,8 @@ TEST_F(DenseExchangeTest, WhatAProgramCountsInFloatsIsAddedUp) {
       const auto all = static_cast<float>(12 * ranks * (ranks + 1)) / 2;
       for (const std::unique_ptr<Copy>& copy : copies) {
         EXPECT_THAT(copy->Values("mean"), Each(100 + all));
-        EXPECT_THAT(copy->Values("w"), Each(Le(100 + all)));  // a parameter is none
+        if (ranks == 2) continue;  // where the moves of parameters are added up as well
+        EXPECT_THAT(copy->Values("w"), Each(Lt(100 + all)));
       }
     }
   }

@@ -67,6 +67,28 @@ TEST_F(CountersTest, AreTheCountsOfAnAucThatForgetsNoBatch) {
   EXPECT_THAT(UnreadCountersOf(program_), ElementsAre("Pos0", "Neg0"));
 }
 
+TEST_F(CountersTest, AreFollowedThroughSums) {
+  for (const char* name : {"twice", "less", "taken_off"}) Persistable(name);
+  SetInput(Op("elementwise_add", {"twice"}, "t0"), "Y", {"a"});
+  SetInput(Op("elementwise_add", {"b"}, "t1"), "Y", {"t0"});
+  Op("assign", {"t1"}, "twice");
+  SetInput(Op("elementwise_sub", {"less"}, "t2"), "Y", {"a"});
+  Op("assign", {"t2"}, "less");
+  SetInput(Op("elementwise_sub", {"a"}, "t3"), "Y", {"taken_off"});
+  Op("assign", {"t3"}, "taken_off");
+  EXPECT_THAT(CountersOf(program_), ElementsAre("twice", "less"));
+  EXPECT_THAT(UnreadCountersOf(program_), ElementsAre("twice", "less"));
+}
+
+// Four threads counted to 4 in a variable that each batch had begun at 0.
+TEST_F(CountersTest, WhatABatchBeginsAnewIsNone) {
+  Persistable("of_batch");
+  Op("fill_constant", {}, "zero");
+  Op("assign", {"zero"}, "of_batch");
+  Op("increment", {"of_batch"}, "of_batch");
+  EXPECT_THAT(CountersOf(program_), IsEmpty());
+}
+
 TEST_F(CountersTest, AnInferenceCountsNoStepsAndNothingOfGradients) {
   for (const char* name : {"rows", "steps", "norms"}) Persistable(name);
   Op("sum", {"rows", "x"}, "rows");

@@ -335,6 +335,22 @@ class OwnCountsTest(Fresh):
             run(main, dataset, thread=4)
             self.assertEqual((self.scope.get("count")[0], self.scope.get("clicks")[0]), (6000 * passes, 3000 * passes))
 
+    def test_what_threads_have_counted_before_a_bad_line_is_there(self):
+        main, startup = millrace.Program(), millrace.Program()
+        with millrace.program_guard(main, startup):
+            x, y = layers.data("x", [1]), layers.data("y", [1], "int64")
+            count = layers.create_global_var([1], 0, "int64", persistable=True, name="count")
+            layers.assign(count + layers.reduce_sum(y), output=count)
+            loss = layers.mean(layers.square_error_cost(layers.fc(x, 1), layers.cast(y, "float32")))
+            optimizer.SGD(1e-6).minimize(loss)
+        self.exe.run(startup)
+        support.write(self.path("part-0"), "1 0.5 1 1\n" * 6000 + "1 0.5 1\n")
+        dataset = self.dataset([x, y])
+        dataset.set_batch_size(1)
+        with self.assertRaises(millrace.DataError):
+            self.exe.train_from_dataset(main, dataset, thread=4)
+        self.assertEqual(self.scope.get("count")[0], self.scope.step)
+
     def test_a_copy_of_a_copy_is_of_that_copy(self):
         before = self.test.clone(for_test=True).ops()
         layers.scale(self.x, scale=2.0)

@@ -467,6 +467,30 @@ class RanksTest(unittest.TestCase):
         """)
         self.assertEqual([one["examples"] for one in told], [100, 100])
 
+    def test_what_was_counted_is_gone_with_the_variables_that_counted_it(self):
+        support.write_log(self.folder, count=400, parts=4)
+        told = self.run_script("""
+            from millrace import fleet
+            fleet.init()
+            states = main.auc_states[2:]
+            def counted():
+                return int(sum(fleet.metrics.sum(name).sum() for name in states))
+            mine = queue(slots, fleet.split_files(files))
+            exe.train_from_dataset(main, queue(slots))
+            millrace.save_persistables(exe, os.path.join(folder, "saved"), main)
+            exe.infer_from_dataset(test, mine)
+            both = counted()
+            millrace.load_persistables(exe, os.path.join(folder, "saved"), main)
+            loaded = counted()
+            exe.infer_from_dataset(test, mine)
+            exe.run(startup)
+            begun = counted()
+            exe.train_from_dataset(main, queue(slots))
+            tell(counted=[both, loaded, begun, counted()])
+        """)
+        for one in told:
+            self.assertEqual(one["counted"], [800, 400, 0, 400])
+
     def test_counts_in_floats_and_those_of_ranks_alone_are_added_up(self):
         support.write_log(self.folder, count=600, parts=5)
         told = self.run_script("""

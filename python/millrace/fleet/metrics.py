@@ -73,7 +73,7 @@ def _of_all(what, given, scope, op):
     if isinstance(given, (Variable, str)):
         name = given if isinstance(given, str) else given.name
         scope = global_scope() if scope is None else _checks.one_of(what.split(":")[0] + ": scope", scope, Scope)
-        value = scope._of_all(name, op)
+        value = scope._total(name, op)
         if value is None:
             raise NotFoundError('%s: the scope has no variable "%s": it holds what is persistable, as create_global_var(..., '
                                 "persistable=True) and the states of layers.auc are" % (what, name))

@@ -1,7 +1,6 @@
 """Who a process of a fleet job is. Role makers say what the launch says of it; how many train is mpirun's to say."""
 
 import os
-import pickle
 import sys
 
 from .. import _checks, _ranks
@@ -99,7 +98,7 @@ class RoleMakerBase:
 
     def all_gather(self, input):
         """A list of what each trainer brings, any objects that pickle takes, by their numbers."""
-        return [pickle.loads(brought) for brought in _ranks.gather(pickle.dumps(input), "all_gather")]
+        return _ranks.gather_objects(input, "all_gather")
 
     _all_gather = all_gather
 

@@ -34,7 +34,10 @@ class _Settings:
                 raise ConfigError("%s = %r: %s" % (what, value, instead))
         elif name in self._taken:
             kind = self._taken[name][1]
-            is_of_kind = _checks.is_int(value) and not isinstance(value, bool) if kind is int else kind is None or isinstance(value, kind)
+            if kind is int:
+                is_of_kind = _checks.is_int(value) and not isinstance(value, bool)
+            else:
+                is_of_kind = kind is None or isinstance(value, kind)
             if not is_of_kind:
                 raise ConfigError("%s: a %s, not %r" % (what, kind.__name__, value))
         else:

@@ -7,7 +7,8 @@
 
 #include "ops/kernel.h"
 #include "ops/loss/class_labels.h"
-#include "program/counters.h"
+#include "program/op_registry.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 namespace {
@@ -194,16 +195,16 @@ class AucKernel : public BoundKernel<AucKernel> {
 
 }  // namespace
 
-std::optional<double> AucOfCounts(const OpDesc& op, const Scope& scope) {
-  if (!CountsAllBatches(op)) return std::nullopt;
+Result<double> AucOfCounts(const OpDesc& op, const Scope& scope) {
+  std::array<HostView, 2> views;
   std::array<std::span<const int64_t>, 2> counts;
   for (size_t i = 0; i < 2; ++i) {
     const std::vector<std::string> names = OutputArguments(op, i == 0 ? "StatPosOut" : "StatNegOut");
     const Variable* const variable = names.size() == 1 ? scope.Find(names[0]) : nullptr;
-    if (variable == nullptr || !variable->Is<Tensor>()) return std::nullopt;
-    const Tensor& tensor = variable->Get<Tensor>();
-    if (tensor.empty() || tensor.dtype() != DType::kInt64) return std::nullopt;
-    counts[i] = {tensor.data<int64_t>(), static_cast<size_t>(tensor.numel())};
+    if (variable == nullptr || !variable->Is<Tensor>()) return Internal("the scope has no counts of operator auc");
+    MR_ASSIGN(const Tensor* const tensor, views[i].Of(variable->Get<Tensor>()));
+    if (tensor->dtype() != DType::kInt64) return Internal("the counts of operator auc are no int64");
+    counts[i] = {tensor->data<int64_t>(), static_cast<size_t>(tensor->numel())};
   }
   const auto at = [](std::span<const int64_t> of) { return [of](int64_t i) { return of[static_cast<size_t>(i)]; }; };
   const size_t length = std::min(counts[0].size(), counts[1].size());
