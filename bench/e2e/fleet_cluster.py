@@ -3,7 +3,7 @@
 
     fleet_cluster.py BIN_DIR [LINES]    PADDLE_PYTHON names a Python with Paddle
 
-The job is kind "plain" of tests/paddle/fleet_models.py: rows and parameters learn by sgd, whose updates add up however
+The job is kind "naive" of tests/paddle/fleet_models.py: rows and parameters learn by sgd, whose updates add up however
 many batches of gradients Paddle's worker sends as one. Three seeds of first parameters; a part of a curve is the mean
 loss of an eighth of the lines, before they were trained: the same lines in each system, whichever rank had them. Lines
 are in files, of which each rank takes the next one. Paddle's worker gets a batch every PACE seconds: as fast as it can,
@@ -43,7 +43,7 @@ class Job:
         self.in_paddle("save")
 
     def in_paddle(self, what, **variables):
-        subprocess.run([self.python, fleet_test.MODELS, what, "plain", self.folder], cwd=self.folder, check=True,
+        subprocess.run([self.python, fleet_test.MODELS, what, "naive", self.folder], cwd=self.folder, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        env=dict(os.environ, FLEET_SEED=str(self.seed), **variables))
 

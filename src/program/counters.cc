@@ -81,9 +81,9 @@ class CountingOps {
     }
     // What is begun anew by another operator is no count of all batches.
     std::erase_if(steps_, [&](const auto& counted) {
-      const auto& [name, own] = counted;
+      const std::string& name = counted.first;
       return !persistables.contains(name) || std::any_of(ops_.begin(), ops_.end(), [&](const OpDesc* op) {
-        return !own.contains(op) && Writes(*op, {name});
+        return !counted.second.contains(op) && Writes(*op, {name});
       });
     });
   }
