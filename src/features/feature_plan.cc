@@ -1,6 +1,8 @@
 #include "features/feature_plan.h"
 
-#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "data_feed.pb.h"
 #include "features/feature_row.h"
@@ -22,14 +24,6 @@ Kind KindOf(const FeatureDesc& desc) {
   if (desc.has_id() || (desc.has_date_part() && desc.has_hash())) return Kind::kId;
   if (desc.has_vocabulary()) return Kind::kWord;
   return desc.has_hash() ? Kind::kText : Kind::kNumbers;
-}
-
-/// What a feature was found to have; empty where nothing was.
-const FeatureState& StateOf(const FeatureSpec& spec, const DataFeedDesc& desc) {
-  for (const FeatureState& state : desc.feature_states().feature()) {
-    if (state.name() == spec.name) return state;
-  }
-  return FeatureState::default_instance();
 }
 
 /// The words of the job, or those that a file or the training files were found to have.
@@ -59,7 +53,8 @@ Result<std::vector<FeaturePlan::Scale>> ScalesOf(const FeatureSpec& spec, const 
   return scales;
 }
 
-Result<Feature> Compile(const FeatureSpec& spec, const DataFeedDesc& desc, FeaturePlan::Use use) {
+/// `state` is what the feature was found to have; empty where nothing was.
+Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, FeaturePlan::Use use) {
   const FeatureDesc& from = *spec.desc;
   Feature feature;
   feature.name = spec.name;
@@ -89,7 +84,6 @@ Result<Feature> Compile(const FeatureSpec& spec, const DataFeedDesc& desc, Featu
     }
     return feature;
   }
-  const FeatureState& state = StateOf(spec, desc);
   if (from.has_standardize()) {
     MR_ASSIGN(feature.scales, ScalesOf(spec, state));
   }
@@ -124,46 +118,53 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
   if (!problems.empty()) return InvalidConfig(problems);
 
   // Features are read from the last to the first, so that what one needs is known before its turn comes.
+  const std::unordered_set<std::string_view> of_slots(slots.begin(), slots.end());
   std::vector<bool> wanted(specs.size());
   std::vector<int> places(specs.size(), -1);
   for (size_t i = specs.size(); i-- > 0;) {
-    wanted[i] = wanted[i] || std::find(slots.begin(), slots.end(), specs[i].name) != slots.end();
+    wanted[i] = wanted[i] || of_slots.contains(specs[i].name);
     for (const int other : specs[i].of)
       wanted[static_cast<size_t>(other)] = wanted[static_cast<size_t>(other)] || wanted[i];
   }
   std::shared_ptr<FeaturePlan> plan(new FeaturePlan);
+  // A range may name tens of thousands of columns and features.
+  std::unordered_map<std::string, int> columns;
+  std::unordered_map<std::string_view, int> features;
+  std::unordered_map<std::string_view, const FeatureState*> states;
+  for (const FeatureState& state : desc.feature_states().feature()) states.emplace(state.name(), &state);
+  const auto number_of = [&](const std::string& column) {
+    const auto [known, is_new] = columns.emplace(column, static_cast<int>(plan->columns_.size()));
+    if (is_new) plan->columns_.push_back(column);
+    return known->second;
+  };
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!wanted[i]) continue;
-    Result<Feature> made = Compile(specs[i], desc, use);
+    const auto found = states.find(specs[i].name);
+    Result<Feature> made =
+        Compile(specs[i], found == states.end() ? FeatureState::default_instance() : *found->second, use);
     if (!made.ok()) {
       report(specs[i].path + " (\"" + specs[i].name + "\")", made.status().message());
       continue;
     }
-    for (const std::string& column : specs[i].columns) {
-      const auto known = std::find(plan->columns_.begin(), plan->columns_.end(), column);
-      made->columns.push_back(static_cast<int>(known - plan->columns_.begin()));
-      if (known == plan->columns_.end()) plan->columns_.push_back(column);
-    }
+    for (const std::string& column : specs[i].columns) made->columns.push_back(number_of(column));
     for (const int other : specs[i].of) made->of.push_back(places[static_cast<size_t>(other)]);
     places[i] = static_cast<int>(plan->features_.size());
+    features.emplace(specs[i].name, places[i]);
     plan->features_.push_back(std::move(*made));
   }
   for (const std::string& slot : slots) {
-    const auto found = std::find_if(plan->features_.begin(), plan->features_.end(),
-                                    [&](const Feature& feature) { return feature.name == slot; });
-    if (found == plan->features_.end()) {
+    const auto found = features.find(slot);
+    if (found == features.end()) {
       if (problems.empty()) report("multi_slot_desc", "slot \"" + slot + "\" is no feature");
       continue;
     }
-    plan->slots_.push_back(static_cast<int>(found - plan->features_.begin()));
+    plan->slots_.push_back(found->second);
   }
   if (!problems.empty()) return InvalidConfig(problems);
   if (desc.has_rows()) {
     const RowTimes& rows = desc.rows();
     Times times;
-    const auto known = std::find(plan->columns_.begin(), plan->columns_.end(), rows.column());
-    times.column = static_cast<int>(known - plan->columns_.begin());
-    if (known == plan->columns_.end()) plan->columns_.push_back(rows.column());
+    times.column = number_of(rows.column());
     times.how.format = rows.format();
     times.how.utc_offset_minutes = rows.utc_offset_minutes();
     if (rows.has_from()) times.from = rows.from();

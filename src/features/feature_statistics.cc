@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "data_feed.pb.h"
@@ -10,18 +12,14 @@
 namespace millrace {
 namespace {
 
-const FeatureState* FindState(const FeatureStates& states, const std::string& name) {
-  const auto found = std::find_if(states.feature().begin(), states.feature().end(),
-                                  [&](const FeatureState& state) { return state.name() == name; });
-  return found == states.feature().end() ? nullptr : &*found;
-}
-
 /// Features that lack statistics.
 std::vector<std::string> NamesOfLacking(const DataFeedDesc& desc) {
   std::vector<FeatureMistake> unused;
   std::vector<std::string> names;
+  std::unordered_set<std::string_view> known;
+  for (const FeatureState& state : desc.feature_states().feature()) known.insert(state.name());
   for (const FeatureSpec& spec : ReadFeatures(desc, &unused)) {
-    if (spec.needs_statistics && FindState(desc.feature_states(), spec.name) == nullptr) names.push_back(spec.name);
+    if (spec.needs_statistics && !known.contains(spec.name)) names.push_back(spec.name);
   }
   return names;
 }

@@ -54,6 +54,15 @@ using Ids = std::vector<uint64_t>;
 
 std::string Bytes(const Ids& ids) { return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(uint64_t)}; }
 
+// Each was once looked for among all others, for a minute under a sanitizer.
+TEST(FeatureRowTest, ARangeOfTensOfThousandsOfColumnsHasAFeatureForEach) {
+  const Row row(
+      R"(feature { name: "C1..C31001" hash {} } feature { name: "again" from: "C31001" from: "C7" hash {} })");
+  EXPECT_EQ(row.row().plan().columns().size(), 31001U);
+  ASSERT_EQ(row.row().plan().features().size(), 31002U);
+  EXPECT_EQ(row.row().plan().features().back().columns, (std::vector<int>{31000, 6}));
+}
+
 TEST(FeatureRowTest, HashesAreThoseOfTheDocument) {
   // As the xxhash package of Python computes it: xxh3_64_intdigest(b"x", seed=xxh3_64_intdigest(b"a")).
   EXPECT_EQ(TextHash("a"), 16629034431890738719U);
