@@ -463,10 +463,13 @@ class Scope:
 
     def _keep_shared(self, program):
         """Before a run of this rank alone: keeps what all have counted."""
-        for name in program._counted() if _ranks.size() > 1 else ():
-            parts = None if name in self._shared_counts() else self._parts(name)
+        if _ranks.size() == 1:
+            return
+        shared = self._shared_counts()
+        for name in program._counted():
+            parts = None if name in shared else self._parts(name)
             if parts is not None:
-                self._shared[name] = parts
+                shared[name] = parts
 
     def _total(self, name, op="sum"):
         """A variable's value, with what each rank has counted alone: a collective where this one has."""

@@ -62,7 +62,7 @@ class DenseExchange {
     size_t small = 4096;                   ///< values that a small variable has at most
     size_t all_small = 65536;              ///< and small ones together: the smallest of all
     WireFloat wire = WireFloat::kFloat32;  ///< what 16 bits cut off travels with the next exchange
-    std::vector<std::string> counters = {};  ///< that the program adds to (CountersOf)
+    std::vector<std::string> counters = {};  ///< what CountersOf finds
   };
 
   /// For the variables that `step` writes and that outlive a batch, in `root`. kInvalidConfig for one of another type

@@ -169,6 +169,21 @@ def check_first_batch(saved, python, kind, lines=40):
             support.fail("%s: row %d is %r in Paddle and %r here" % (kind, key, row, ours[key]))
 
 
+def check_model_and_rows(job, bin_dir, python, kind, ours):
+    """The job's model scores its line as Paddle does, and a server reads the rows that it saved."""
+    support.run(python, MODELS, "predict", kind, job.folder, cwd=job.folder)
+    support.run(bin_dir + "/predictor", "--model_dir=" + job.folder + "/out/paddle",
+                "--input=" + job.folder + "/line", "--output=" + job.folder + "/ours.score")
+    scores = [float(support.read(job.folder + name)) for name in ("/score", "/ours.score")]
+    if support.differs(scores[1], scores[0], 1e-5):
+        support.fail("%s: the model's score is %r in Paddle and %r here" % (kind, *scores))
+    support.run(python, MODELS, "reload", kind, job.folder, cwd=job.folder)
+    again = numbers_of(job.folder + "/again/000")
+    for key, row in ours.items():
+        if len(row) != len(again.get(key, ())) or any(support.differs(a, b, 1e-5) for a, b in zip(again[key], row)):
+            support.fail("%s: a server reads %r as %r" % (kind, row, again.get(key)))
+
+
 def check_counts(saved, bin_dir, python):
     """Rows with counts go from a server to a job and back: what was counted is exact, what was not trained as it was."""
     for kind in ("counted", "hidden"):
@@ -198,17 +213,7 @@ def check_counts(saved, bin_dir, python):
             wanted = row[2:4] if key not in (7, 8) else [row[2] + 2, row[3] + 1]
             if ours[key][2:4] != wanted or (key not in (7, 8) and ours[key] != row):
                 support.fail("%s: row %d of a server, %r, came to %r" % (kind, key, row, ours[key]))
-        support.run(python, MODELS, "predict", kind, job.folder, cwd=job.folder)
-        support.run(bin_dir + "/predictor", "--model_dir=" + job.folder + "/out/paddle",
-                    "--input=" + job.folder + "/line", "--output=" + job.folder + "/ours.score")
-        scores = [float(support.read(job.folder + name)) for name in ("/score", "/ours.score")]
-        if support.differs(scores[1], scores[0], 1e-5):
-            support.fail("%s: the model's score is %r in Paddle and %r here" % (kind, *scores))
-        support.run(python, MODELS, "reload", kind, job.folder, cwd=job.folder)
-        again = numbers_of(job.folder + "/again/000")
-        for key, row in ours.items():
-            if len(row) != len(again.get(key, ())) or any(support.differs(a, b, 1e-5) for a, b in zip(again[key], row)):
-                support.fail("%s: a server reads %r as %r" % (kind, row, again.get(key)))
+        check_model_and_rows(job, bin_dir, python, kind, ours)
 
 
 def check_rules(saved, bin_dir, python):
@@ -234,17 +239,7 @@ def check_rows_of_one(saved, bin_dir, python):
             wrong = [i for i, number in enumerate(row) if not math.isnan(number) and ours[key][i] != number]
             if len(row) != len(ours[key]) or (wrong and key not in (7, 8)):
                 support.fail("%s: row %d of a server, %r, came to %r" % (kind, key, row, ours[key]))
-        support.run(bin_dir + "/predictor", "--model_dir=" + job.folder + "/out/paddle",
-                    "--input=" + job.folder + "/line", "--output=" + job.folder + "/ours.score")
-        support.run(python, MODELS, "predict", kind, job.folder, cwd=job.folder)
-        scores = [float(support.read(job.folder + name)) for name in ("/score", "/ours.score")]
-        if support.differs(scores[1], scores[0], 1e-5):
-            support.fail("%s: the model's score is %r in Paddle and %r here" % (kind, *scores))
-        support.run(python, MODELS, "reload", kind, job.folder, cwd=job.folder)
-        again = numbers_of(job.folder + "/again/000")
-        for key, row in ours.items():
-            if len(row) != len(again.get(key, ())) or any(support.differs(a, b, 1e-5) for a, b in zip(again[key], row)):
-                support.fail("%s: a server reads %r as %r" % (kind, row, again.get(key)))
+        check_model_and_rows(job, bin_dir, python, kind, ours)
 
 
 def main():

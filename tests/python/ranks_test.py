@@ -45,12 +45,15 @@ def build(seed=7, counts=True):
         optimizer.Adagrad(learning_rate=0.05).minimize(loss)
     return main, startup, test, [label, dense] + ids, p, loss, auc
 
-def queue(slots, some=None, batch=16):
-    dataset = millrace.QueueDataset()
+def queue(slots, some=None, batch=16, kind=millrace.QueueDataset):
+    dataset = kind()
     dataset.set_use_var(slots)
     dataset.set_batch_size(batch)
     dataset.set_filelist(files if some is None else some)
     return dataset
+
+def memory(slots, some=None):
+    return queue(slots, some, kind=millrace.InMemoryDataset)
 
 def tell(**values):
     with open(os.path.join(folder, "told.%d" % _ranks.rank()), "w") as file:
@@ -365,10 +368,7 @@ class RanksTest(unittest.TestCase):
         told = self.run_script("""
             mine = files[_ranks.rank():_ranks.rank() + 1]
             report = exe.train_from_dataset(main, queue(slots, mine))
-            dataset = millrace.InMemoryDataset()
-            dataset.set_use_var(slots)
-            dataset.set_batch_size(16)
-            dataset.set_filelist(mine)
+            dataset = memory(slots, mine)
             loaded = dataset.load_into_memory()
             own = exe.train_from_dataset(main, dataset).examples
             dataset.global_shuffle()
@@ -418,10 +418,7 @@ class RanksTest(unittest.TestCase):
     def test_rows_in_memory_stay_with_the_rank_that_loads_them_until_they_are_shuffled(self):
         support.write_log(self.folder, count=500, parts=5)
         script = """
-            dataset = millrace.InMemoryDataset()
-            dataset.set_use_var(slots)
-            dataset.set_batch_size(16)
-            dataset.set_filelist(files)
+            dataset = memory(slots)
             loaded = dataset.load_into_memory()
             first = exe.train_from_dataset(main, dataset).examples
             dataset.global_shuffle()
@@ -441,10 +438,7 @@ class RanksTest(unittest.TestCase):
     def test_rows_in_memory_are_inferred_by_the_ranks_that_have_them(self):
         support.write_log(self.folder, count=500, parts=5)
         script = """
-            dataset = millrace.InMemoryDataset()
-            dataset.set_use_var(slots)
-            dataset.set_batch_size(16)
-            dataset.set_filelist(files)
+            dataset = memory(slots)
             dataset.load_into_memory()
             exe.train_from_dataset(main, dataset)
             trained = lambda: {name: value for name, value in parameters(main).items() if not name.startswith("auc_stat")}

@@ -6,9 +6,8 @@
 
 namespace millrace {
 
-/// The value of an `auc` operator that forgets no batch (CountsAllBatches) for the counts of a scope, on whatever
-/// device they are, as where those of several workers were added up. kInternal where the scope does not have the
-/// counts.
+/// The AUC of the counts that a scope has for an `auc` operator that forgets no batch (CountsAllBatches). The counts
+/// may be the sum of several workers', and lie on any device. kInternal where the scope does not have them.
 Result<double> AucOfCounts(const OpDesc& op, const Scope& scope);
 
 }  // namespace millrace
