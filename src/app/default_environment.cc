@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "datafeed/builtin_formats.h"
+#include "kernels/simd_dispatch.h"
 #include "ops/builtin_ops.h"
 #include "plugin/plugin_loader.h"
 #include "trainer/job_mistakes.h"
@@ -53,6 +54,7 @@ class EnvironmentPlugins : public PluginHost {
 }  // namespace
 
 Result<Environment> MakeDefaultEnvironment() {
+  MR_TRY(CheckSimdCap());
   Environment environment;
   static_cast<ModelParts&>(environment) = ModelParts::Builtin();
   RegisterBuiltinOps(environment.ops);

@@ -3,15 +3,17 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <dnnl.hpp>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/huge_buffer.h"
 #include "core/no_memory.h"
-#include "kernels/small_product.h"
+#include "kernels/packed_weights.h"
+#include "kernels/row_product.h"
+#include "kernels/simd_dispatch.h"
 
 // Of libgomp, which oneDNN brings along; its header needs the compiler's OpenMP mode.
 extern "C" void omp_set_num_threads(int);
@@ -25,9 +27,32 @@ using Type = memory::data_type;
 
 constexpr size_t kPlans = 8;
 
+/// A product of at most so many multiplications, by a B of at most so many packed floats, takes less time than oneDNN
+/// takes to begin. They lie on the stack.
+constexpr int64_t kSmallWork = 1 << 15;
+constexpr int64_t kSmallFloats = 1 << 12;
+
+/// Fewer rows than these take less time with B as it lies than it takes to pack it.
+constexpr int64_t kRowsToPack = 32;
+
 /// Plans are made one at a time. oneDNN keeps all of them in a cache of the process, which it guards by means that
 /// ThreadSanitizer cannot see.
 std::mutex planning;
+
+/// Holds oneDNN to the level of our own kernels, unless its environment says what to do. Later calls are too late.
+void CapOneDnn() {
+  static const bool done = [] {
+    const char* const given = std::getenv("ONEDNN_MAX_CPU_ISA");  // NOLINT(concurrency-mt-unsafe)
+    if (given != nullptr) return true;
+    switch (DetectSimdLevel()) {
+      case SimdLevel::kBaseline: dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41); break;
+      case SimdLevel::kAvx2: dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2); break;
+      case SimdLevel::kAvx512: break;
+    }
+    return true;
+  }();
+  (void)done;
+}
 
 /// oneDNN asks OpenMP for the number of threads, and OpenMP keeps that number for each thread.
 void UseOneThread() {
@@ -88,7 +113,10 @@ class Step {
 
 }  // namespace
 
-bool CpuHasBf16() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16; }
+bool CpuHasBf16() {
+  CapOneDnn();
+  return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16;
+}
 
 /// The primitives of one shape. With bfloat16, two reorders round A and B before the product.
 struct Gemm::Plan {
@@ -147,14 +175,16 @@ void Gemm::Engine::MakePlan(const GemmSpec& spec, Plan* plan) {
   Grow(product.weights_desc().get_size(), &rounded_b);
 }
 
-Gemm::Gemm(const GemmSpec& spec) : spec_(spec), engine_(std::make_unique<Engine>()) {
-  spec_.bf16 = spec.bf16 && CpuHasBf16();
-  engine_->plans.reserve(kPlans);
-}
+Gemm::Gemm(const GemmSpec& spec) : spec_(spec) { spec_.bf16 = spec.bf16 && !spec.batch_invariant && CpuHasBf16(); }
 
 Gemm::~Gemm() = default;
 
 Result<Gemm::Plan*> Gemm::PlanFor(int64_t m, int64_t n, int64_t k) {
+  if (engine_ == nullptr) {
+    CapOneDnn();
+    engine_ = std::make_unique<Engine>();
+    engine_->plans.reserve(kPlans);
+  }
   std::vector<std::unique_ptr<Plan>>& plans = engine_->plans;
   for (const std::unique_ptr<Plan>& plan : plans) {
     if (plan->m != m || plan->n != n || plan->k != k) continue;
@@ -191,17 +221,54 @@ Result<Gemm::Plan*> Gemm::PlanFor(int64_t m, int64_t n, int64_t k) {
 
 Status Gemm::Run(int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias, float* c) {
   if (m == 0 || n == 0) return Status::Ok();
+  MR_TRY(Multiply(m, n, k, a, b, spec_.bias ? bias : nullptr, c));
+  if (spec_.relu) ReluInPlace(c, m * n);
+  return Status::Ok();
+}
+
+Status Gemm::Multiply(int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias, float* c) {
   if (k == 0) {
-    for (int64_t i = 0; i < m * n; ++i) c[i] = spec_.bias ? bias[i % n] : 0.0F;
-    if (spec_.relu) ReluInPlace(c, m * n);
+    for (int64_t i = 0; i < m * n; ++i) c[i] = bias == nullptr ? 0.0F : bias[i % n];
     return Status::Ok();
   }
-  const SmallProduct small{m, n, k, spec_.transpose_a, spec_.transpose_b};
-  if (!spec_.bf16 && small.Fits()) {
-    BestSmallProduct()(small, a, b, spec_.bias ? bias : nullptr, c);
-    if (spec_.relu) ReluInPlace(c, m * n);
+  const RowProduct product{m, n, k, spec_.transpose_a};
+  const bool is_known = spec_.batch_invariant && spec_.weights != nullptr;
+  if (!spec_.bf16 && !is_known && m * n * k <= kSmallWork && BestRowProduct().packed_floats(k, n) <= kSmallFloats) {
+    alignas(64) float room[kSmallFloats];
+    BestRowProduct().pack(b, k, n, spec_.transpose_b, room);
+    BestRowProduct().run(product, a, room, bias, c);
     return Status::Ok();
   }
+  if (!spec_.batch_invariant) return MultiplyByOneDnn(m, n, k, a, b, bias, c);
+  MultiplyRows(product, a, b, bias, c);
+  return Status::Ok();
+}
+
+void Gemm::MultiplyRows(const RowProduct& p, const float* a, const float* b, const float* bias, float* c) {
+  const RowProductKernels& kernels = BestRowProduct();
+  const bool in_place = spec_.weights == nullptr && !spec_.transpose_b && p.m < kRowsToPack;
+  if (!in_place) return kernels.run(p, a, Packed(p, b), bias, c);
+  Grow(static_cast<size_t>(kernels.tail_floats(p.k, p.n)) * sizeof(float), &packed_);
+  kernels.run_in_place(p, a, b, reinterpret_cast<float*>(packed_.data()), bias, c);
+}
+
+const float* Gemm::Packed(const RowProduct& p, const float* b) {
+  if (spec_.weights == nullptr) {
+    const RowProductKernels& kernels = BestRowProduct();
+    Grow(static_cast<size_t>(kernels.packed_floats(p.k, p.n)) * sizeof(float), &packed_);
+    auto* const packed = reinterpret_cast<float*>(packed_.data());
+    kernels.pack(b, p.k, p.n, spec_.transpose_b, packed);
+    return packed;
+  }
+  const uint64_t generation = spec_.weights->generation();
+  if (known_.b != b || known_.k != p.k || known_.n != p.n || known_.generation != generation) {
+    known_ = {b, p.k, p.n, generation, spec_.weights->Of(b, p.k, p.n, spec_.transpose_b)};
+  }
+  return known_.packed;
+}
+
+Status Gemm::MultiplyByOneDnn(int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias,
+                              float* c) {
   UseOneThread();
   MR_ASSIGN(Plan * plan, PlanFor(m, n, k));
   dnnl_status_t done = dnnl_success;
@@ -222,13 +289,12 @@ Status Gemm::Run(int64_t m, int64_t n, int64_t k, const float* a, const float* b
   product.Show(1, right);
   product.Show(2, c);
   product.Show(3, engine_->scratch.data());
-  if (spec_.bias) product.Show(4, bias);
+  if (bias != nullptr) product.Show(4, bias);
   if (done == dnnl_success) done = product.Run(engine_->stream);
   if (done == dnnl_out_of_memory) {
     return Unavailable("no memory for oneDNN in a product of " + std::to_string(m) + " rows");
   }
   if (done != dnnl_success) return Internal("oneDNN failed in a product of " + std::to_string(m) + " rows");
-  if (spec_.relu) ReluInPlace(c, m * n);
   return Status::Ok();
 }
 

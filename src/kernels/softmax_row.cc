@@ -4,7 +4,6 @@
 #include <immintrin.h>
 #endif
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -12,6 +11,21 @@
 
 namespace millrace {
 namespace {
+
+// For rows so short that a vector takes longer. Its sums are those of the vectors, so that values which count for
+// nothing at the end of a row, as padding does, change no bit wherever the row is cut.
+namespace one_wide {
+constexpr int kWidth = 1;
+using Floats = float;
+using Ints = int32_t;
+Floats LoadPart(const float*, int, float rest) { return rest; }
+template <class Op>
+float FoldedVector(const Floats& v, const Op&) {
+  return v;
+}
+void StorePart(const Floats&, int, float*) {}
+#include "kernels/softmax_row.inc"
+}  // namespace one_wide
 
 namespace four_wide {
 constexpr int kWidth = 4;
@@ -62,7 +76,7 @@ MR_TARGET_END
 namespace eight_wide = four_wide;
 #endif
 
-/// A row of fewer values is done one by one before a vector of them is.
+/// Rows of fewer values are done one by one.
 constexpr int64_t kShort = 6;
 
 const SoftmaxKernels& Best() {
@@ -77,22 +91,10 @@ const SoftmaxKernels& SoftmaxAt(SimdLevel level) {
 }
 
 void SoftmaxRow(const float* x, int64_t width, float* out) {
-  if (width >= kShort) return Best().row(x, width, out);
-  if (width == 0) return;
-  float most = x[0];
-  for (int64_t i = 1; i < width; ++i) most = x[i] > most ? x[i] : most;
-  float sum = 0;
-  for (int64_t i = 0; i < width; ++i) {
-    out[i] = std::exp(x[i] - most);
-    sum += out[i];
-  }
-  for (int64_t i = 0; i < width; ++i) out[i] /= sum;
+  (width < kShort ? one_wide::kKernels : Best()).row(x, width, out);
 }
 void SoftmaxGradRow(const float* out, const float* grad, int64_t width, float* x_grad) {
-  if (width >= kShort) return Best().grad_row(out, grad, width, x_grad);
-  float dot = 0;
-  for (int64_t i = 0; i < width; ++i) dot += out[i] * grad[i];
-  for (int64_t i = 0; i < width; ++i) x_grad[i] = out[i] * (grad[i] - dot);
+  (width < kShort ? one_wide::kKernels : Best()).grad_row(out, grad, width, x_grad);
 }
 
 }  // namespace millrace

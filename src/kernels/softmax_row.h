@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// out = exp(x) / sum(exp(x)), without overflow; below exp(-87), values are 0. `out` may be `x`. Each exp is within two
-/// units of its last place. Equal to the last bit at each SimdLevel.
+/// units of its last place. Equal to the last bit at each SimdLevel, and whether or not values that come to 0 follow.
 void SoftmaxRow(const float* x, int64_t width, float* out);
 
 /// The gradient of x where `out` is its softmax. `x_grad` may be `grad`. Equal to the last bit at each SimdLevel.

@@ -12,7 +12,7 @@ Result<FloatInput> FloatInput::BindOptional(const KernelContext& context, std::s
   MR_ASSIGN(input.tensor_, context.OptionalInput(parameter));
   input.name_ = context.InputName(parameter);
   const FrameOptions& options = context.options();
-  const bool shared = input.bound() && !context.scope().Owns(input.name_);
+  const bool shared = input.bound() && !options.read_only && !context.scope().Owns(input.name_);
   if (!shared) return input;
   if (options.update_mode == UpdateMode::kHogwild && options.workers > 1) input.sharing_ = Sharing::kRacy;
   if (options.update_mode == UpdateMode::kRowLock && options.row_locks != nullptr) {

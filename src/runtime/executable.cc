@@ -378,6 +378,17 @@ bool Executable::WritesForGood(const OpDesc& op) const {
   return std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return WritesForGood(o); });
 }
 
+bool Executable::Writes(std::string_view variable) const {
+  const auto is_output = [variable](const OpDesc& op) {
+    return std::any_of(op.outputs().begin(), op.outputs().end(), [variable](const OpDesc::Var& output) {
+      const auto& names = output.arguments();
+      return std::find(names.begin(), names.end(), variable) != names.end();
+    });
+  };
+  return std::any_of(blocks_.begin(), blocks_.end(),
+                     [&](const OpList& ops) { return std::any_of(ops.begin(), ops.end(), is_output); });
+}
+
 bool Executable::IsSideEffectFree(size_t count) const {
   for (size_t i = 0; i < count; ++i) {
     if (WritesForGood(ops()[i])) return false;

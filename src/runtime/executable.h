@@ -65,6 +65,8 @@ class Executable {
   KernelFactory kernel(int block, size_t op) const { return kernels_[static_cast<size_t>(block)][op]; }
   /// By CompileOptions::parts; empty without them.
   const std::vector<OpRange>& parts() const { return parts_; }
+  /// Whether an operator of any block has the variable among its outputs.
+  bool Writes(std::string_view variable) const;
   /// True when the first `count` operators of block 0 leave nothing behind when a run ends with them: none of them
   /// updates a parameter or writes a persistable variable. Kernels' states are not looked at: Frame::states() has them.
   bool IsSideEffectFree(size_t count) const;

@@ -99,6 +99,16 @@ const VarMeta* KernelContext::Declared(const std::string& name) const {
   return it == executable_->vars().end() ? nullptr : &it->second;
 }
 
+PackedWeights* KernelContext::PackedWeightsOf(std::string_view parameter) const {
+  if (options_->packed_weights == nullptr || !options_->read_only || executable_ == nullptr) return nullptr;
+  for (const std::string& name : InputArguments(op_->desc(), parameter)) {
+    const VarMeta* const declared = Declared(name);
+    const bool is_parameter = declared != nullptr && declared->persistable && !scope_->Owns(name);
+    if (!is_parameter || executable_->Writes(name)) return nullptr;
+  }
+  return options_->packed_weights;
+}
+
 Result<std::unique_ptr<BlockKernels>> KernelContext::Block(std::string_view attribute) const {
   if (executable_ == nullptr) return InvalidConfig(op_->type() + " runs a block and cannot stand alone");
   return BlockKernels::Create(*executable_, static_cast<int>(op_->Int(attribute)), *scope_, *options_);

@@ -17,6 +17,7 @@ namespace millrace {
 class BlockKernels;
 class Executable;
 class LabelRangeMonitor;
+class PackedWeights;
 class ReaderRegistry;
 class TableFactory;
 class RowLocks;
@@ -32,9 +33,13 @@ struct FrameOptions {
   int max_rows = 0;   ///< rows of a full batch
   uint64_t seed = 1;  ///< of random operators
   UpdateMode update_mode = UpdateMode::kSerial;
-  bool bf16 = false;  ///< matrix products in bfloat16
-  /// Evaluation and prediction: tables show the initial values of keys they do not have and make no rows.
+  bool bf16 = false;  ///< matrix products of training in bfloat16
+  /// Evaluation and prediction: tables show the initial values of keys they do not have and make no rows, and a row's
+  /// results do not depend on its batch.
   bool read_only = false;
+  /// With read_only, the parameters as matrix products read them, for all frames over the same root scope. Null: they
+  /// may change from batch to batch. Outlives the frames.
+  PackedWeights* packed_weights = nullptr;
   /// Persistable tensors of which the frame has a copy of its own, starting at zero (stat_var_names).
   std::vector<std::string> private_vars;
   /// One object for all workers of a job with kRowLock; null in other modes, and of one worker. Outlives the frames.
@@ -122,6 +127,10 @@ class KernelContext {
   /// Name of the first variable of a parameter, for messages.
   std::string InputName(std::string_view parameter) const;
   std::string OutputName(std::string_view parameter) const;
+
+  /// FrameOptions::packed_weights if an input's variables are parameters that no operator of the program writes,
+  /// otherwise null.
+  PackedWeights* PackedWeightsOf(std::string_view parameter) const;
 
   /// What the program says of a variable; null for an operator that is tried alone, and for a name that it lacks.
   const VarMeta* Declared(const std::string& name) const;

@@ -12,6 +12,7 @@
 #include "core/on_threads.h"
 #include "datafeed/data_feed.h"
 #include "inference_model.pb.h"
+#include "kernels/packed_weights.h"
 #include "program/op_check.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
@@ -179,6 +180,10 @@ Status CheckPrediction(const Executable& executable, const std::string& name) {
 
 }  // namespace
 
+Predictor::Predictor() : packed_weights_(std::make_unique<PackedWeights>()) {}
+
+Predictor::~Predictor() = default;
+
 Result<std::unique_ptr<const Predictor>> Predictor::Load(const std::string& folder, const OpRegistry& registry,
                                                          const PredictorOptions& options) {
   std::unique_ptr<Predictor> predictor(new Predictor);
@@ -334,6 +339,7 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   options.max_rows = max_rows;
   options.seed = predictor.seed_;
   options.read_only = true;
+  options.packed_weights = predictor.packed_weights_.get();
   MR_ASSIGN(session->frame_, Frame::Create(*predictor.executable_, &schema, *predictor.root_, options));
   for (size_t task = 0; task < predictor.tasks_.size(); ++task) {
     const std::string& name = predictor.tasks_[task].prediction();

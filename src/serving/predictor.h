@@ -17,6 +17,7 @@
 namespace millrace {
 
 class DataFeedFactory;
+class PackedWeights;
 
 /// Which part of a saved model is loaded, and how its lines are read.
 struct PredictorOptions {
@@ -44,6 +45,10 @@ struct LoadedModel {
 /// A saved model, ready to score. Constant and thread-safe after Load; each caller makes a session of its own.
 class Predictor {
  public:
+  ~Predictor();
+  Predictor(const Predictor&) = delete;
+  Predictor& operator=(const Predictor&) = delete;
+
   /// Reads and checks the folder that SaveInferenceModel wrote, or a model of Paddle (FindPaddleModel). `registry`
   /// must outlive the predictor. kNotFound for a folder that is no model, kBadData for a damaged file, kInvalidConfig
   /// for a feed, a prediction or slots that the model does not have, and for operators of plugins that are not loaded.
@@ -75,7 +80,7 @@ class Predictor {
 
  private:
   friend class PredictSession;
-  Predictor() = default;
+  Predictor();
   Status LoadAny(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
@@ -95,6 +100,7 @@ class Predictor {
   std::shared_ptr<const ProgramDesc> program_;
   std::unique_ptr<Scope> root_;
   std::unique_ptr<const Executable> executable_;
+  std::unique_ptr<PackedWeights> packed_weights_;  ///< of root_, for all sessions
 };
 
 /// One caller's place to score batches. One thread; allocates nothing once it has seen the largest batch.

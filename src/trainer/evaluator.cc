@@ -74,6 +74,7 @@ void Evaluator::TakeSums(Share* share) {
 }
 
 Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
+  session_->RenewPackedWeights();
   for (Reader& reader : readers_) {
     reader.metrics->Clear();
     reader.examples = 0;

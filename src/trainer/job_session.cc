@@ -419,6 +419,7 @@ FrameOptions JobSession::frame_options(int index, bool read_only) {
   options.update_mode = ToUpdateMode(desc.update_mode());
   options.bf16 = desc.precision() == TrainerDesc::BF16;
   options.read_only = read_only;
+  if (read_only) options.packed_weights = &packed_weights_;
   options.row_locks = row_locks_.get();
   options.label_monitor = &label_monitor_;
   options.is_program = desc.has_program();

@@ -14,6 +14,7 @@
 #include "device_worker/nan_check.h"
 #include "dist/rank_file_queue.h"
 #include "dist/rank_group.h"
+#include "kernels/packed_weights.h"
 #include "kernels/row_locks.h"
 #include "runtime/frame.h"
 #include "runtime/scope.h"
@@ -88,6 +89,8 @@ class JobSession {
   NanCheckRule nan_check_rule();
   /// Options of worker `index`'s frame.
   FrameOptions frame_options(int index, bool read_only);
+  /// Before read-only frames run over parameters that may have changed since they ran last.
+  void RenewPackedWeights() { packed_weights_.Renew(); }
 
  private:
   JobSession(std::shared_ptr<const CompiledJob> job, const SessionInputs& inputs);
@@ -116,6 +119,7 @@ class JobSession {
   NonFiniteLosses non_finite_losses_;
   std::shared_ptr<const Calibrations> calibrations_;
   std::unique_ptr<RowLocks> row_locks_;
+  PackedWeights packed_weights_;  ///< for read-only frames
   std::unique_ptr<SpanLog> spans_;
   std::unique_ptr<LocalCluster> own_cluster_;  ///< of a job with `dist` that nobody gave ranks
   std::unique_ptr<RankGroup> own_ranks_;

@@ -355,6 +355,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   if (!begun.ok()) return run_->CheckpointAfterFailure(begun, readers_ == nullptr);
 
   run_->StartPass();
+  session_->RenewPackedWeights();
   stop_workers_ = std::stop_source();
   is_sound_ = true;
   has_failed_ = is_stopping_ = false;

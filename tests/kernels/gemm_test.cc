@@ -10,11 +10,13 @@
 #include <fstream>
 #include <limits>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "allocation_counter.h"
 #include "core/rng.h"
 #include "kernels/fc_gradient.h"
+#include "kernels/packed_weights.h"
 #include "sanitized.h"
 
 namespace millrace {
@@ -129,6 +131,72 @@ TEST(Gemm, ASmallProductAllocatesNothingAtAll) {
   const AllocationCounter counter;
   EXPECT_TRUE(gemm.Run(20, 20, 16, a.data(), a.data(), a.data(), c.data()).ok());
   EXPECT_EQ(counter.count(), 0);
+}
+
+/// Rows of a product with its inner sizes, by as many rows at a time.
+std::vector<float> InParts(Gemm& gemm, int64_t rows, int64_t together, int64_t n, int64_t k,
+                           const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> c(static_cast<size_t>(rows * n));
+  for (int64_t row = 0; row < rows; row += together) {
+    const int64_t m = std::min(together, rows - row);
+    EXPECT_TRUE(gemm.Run(m, n, k, a.data() + row * k, b.data(), b.data(), c.data() + row * n).ok());
+  }
+  return c;
+}
+
+TEST(BatchInvariantGemm, GivesARowTheSameBitsInEveryBatch) {
+  constexpr int64_t kRows = 200;
+  for (const bool transpose_b : {false, true}) {
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{1, 40}, {17, 130}, {400, 429}, {64, 7}}) {
+      const std::vector<float> a = Random(kRows * k, 1);
+      const std::vector<float> b = Random(k * n, 2);
+      PackedWeights weights;
+      const GemmSpec spec{
+          .transpose_b = transpose_b, .bias = true, .relu = true, .bf16 = true, .batch_invariant = true};
+      GemmSpec known = spec;
+      known.weights = &weights;
+      Gemm by_itself(spec);
+      Gemm with_weights(known);
+      const std::vector<float> whole = InParts(by_itself, kRows, kRows, n, k, a, b);
+      for (const int64_t together : {1, 2, 3, 7, 31, 32, 64, 150, 200}) {
+        EXPECT_EQ(InParts(by_itself, kRows, together, n, k, a, b), whole) << n << "x" << k << " by " << together;
+        EXPECT_EQ(InParts(with_weights, kRows, together, n, k, a, b), whole) << n << "x" << k << " by " << together;
+      }
+    }
+  }
+}
+
+TEST(BatchInvariantGemm, PacksParametersAgainOnceTheyMayHaveChanged) {
+  PackedWeights weights;
+  Gemm gemm({.batch_invariant = true, .weights = &weights});
+  std::vector<float> b = {1, 2, 3, 4};
+  const std::vector<float> a = {1, 1};
+  std::vector<float> c(2);
+  ASSERT_TRUE(gemm.Run(1, 2, 2, a.data(), b.data(), nullptr, c.data()).ok());
+  EXPECT_EQ(c, std::vector<float>({4, 6}));
+  b = {5, 6, 7, 8};
+  ASSERT_TRUE(gemm.Run(1, 2, 2, a.data(), b.data(), nullptr, c.data()).ok());
+  EXPECT_EQ(c, std::vector<float>({4, 6}));
+  weights.Renew();
+  ASSERT_TRUE(gemm.Run(1, 2, 2, a.data(), b.data(), nullptr, c.data()).ok());
+  EXPECT_EQ(c, std::vector<float>({12, 14}));
+}
+
+TEST(BatchInvariantGemm, AllocatesNothingOnceItHasSeenTheLargestMatrix) {
+  PackedWeights weights;
+  Gemm gemm({.bias = true, .batch_invariant = true});
+  Gemm of_weights({.bias = true, .batch_invariant = true, .weights = &weights});
+  const std::vector<float> a = Random(300 * 300, 1);
+  std::vector<float> c(300 * 300);
+  const auto run = [&](int64_t m, int64_t n) {
+    const AllocationCounter counter;
+    EXPECT_TRUE(gemm.Run(m, n, 300, a.data(), a.data(), a.data(), c.data()).ok());
+    EXPECT_TRUE(of_weights.Run(m, 300, 300, a.data(), a.data(), a.data(), c.data()).ok());
+    return counter.count();
+  };
+  run(300, 300);
+  for (const int64_t m : {1, 20, 100, 300}) EXPECT_EQ(run(m, 300), 0) << m;
+  EXPECT_EQ(run(20, 250), 0);
 }
 
 TEST(Gemm, AllocatesNothingOfOursForAKnownShape) {

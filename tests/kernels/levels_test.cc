@@ -8,7 +8,7 @@
 
 #include "core/rng.h"
 #include "kernels/lane_sums.h"
-#include "kernels/small_product.h"
+#include "kernels/row_product.h"
 #include "kernels/softmax_row.h"
 
 namespace millrace {
@@ -36,39 +36,66 @@ bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-std::vector<float> Multiplied(SimdLevel level, const SmallProduct& p, const std::vector<float>& a,
-                              const std::vector<float>& b, const float* bias) {
+struct Operands {
+  std::vector<float> a, b, bias;
+};
+
+Operands OperandsOf(const RowProduct& p) { return {Values(p.m * p.k, 1), Values(p.k * p.n, 2), Values(p.n, 3)}; }
+
+/// The product of B packed, or as it lies.
+std::vector<float> Multiplied(SimdLevel level, const RowProduct& p, const Operands& of, bool transpose_b, bool has_bias,
+                              bool in_place = false) {
+  const RowProductKernels& kernels = RowProductAt(level);
   std::vector<float> c(static_cast<size_t>(p.m * p.n + 1), -7);
-  SmallProductAt(level)(p, a.data(), b.data(), bias, c.data());
-  EXPECT_EQ(c.back(), -7) << "written behind the end";
+  const float* const bias = has_bias ? of.bias.data() : nullptr;
+  std::vector<float> room(
+      static_cast<size_t>(in_place ? kernels.tail_floats(p.k, p.n) : kernels.packed_floats(p.k, p.n)));
+  if (in_place) {
+    kernels.run_in_place(p, of.a.data(), of.b.data(), room.data(), bias, c.data());
+  } else {
+    kernels.pack(of.b.data(), p.k, p.n, transpose_b, room.data());
+    kernels.run(p, of.a.data(), room.data(), bias, c.data());
+  }
+  EXPECT_EQ(c.back(), -7) << "written past the end";
   c.pop_back();
   return c;
 }
 
-TEST(SmallProduct, MultipliesEveryFormAndOddSizes) {
+/// One chain of sums for each value, in the order of k; with AVX2 and AVX-512 each rounded once.
+std::vector<float> InOrder(SimdLevel level, const RowProduct& p, const Operands& of, bool transpose_b, bool has_bias) {
+  std::vector<float> c;
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      float sum = 0;
+      for (int64_t l = 0; l < p.k; ++l) {
+        const float x = of.a[static_cast<size_t>(p.transpose_a ? l * p.m + i : i * p.k + l)];
+        const float y = of.b[static_cast<size_t>(transpose_b ? j * p.k + l : l * p.n + j)];
+        // Through volatile: the compiler may not round product and sum at once where the level does not.
+        const volatile float product = x * y;
+        sum = level == SimdLevel::kBaseline ? sum + product : std::fma(x, y, sum);
+      }
+      c.push_back(has_bias ? sum + of.bias[static_cast<size_t>(j)] : sum);
+    }
+  }
+  return c;
+}
+
+TEST(RowProduct, AddsInTheOrderOfKWhateverTheSizes) {
   for (const SimdLevel level : LevelsHere()) {
     for (int form = 0; form < 8; ++form) {
-      for (const int64_t m : {1, 3, 4, 9, 13}) {
-        for (const int64_t n : {1, 5, 8, 9, 16, 20, 33}) {
-          for (const int64_t k : {1, 2, 7, 16, 33}) {
-            const SmallProduct p{m, n, k, (form & 1) != 0, (form & 2) != 0};
-            ASSERT_TRUE(p.Fits());
-            const std::vector<float> a = Values(m * k, 1);
-            const std::vector<float> b = Values(k * n, 2);
-            const std::vector<float> bias = Values(n, 3);
-            const std::vector<float> c = Multiplied(level, p, a, b, (form & 4) != 0 ? bias.data() : nullptr);
-            for (int64_t i = 0; i < m; ++i) {
-              for (int64_t j = 0; j < n; ++j) {
-                double sum = (form & 4) != 0 ? static_cast<double>(bias[static_cast<size_t>(j)]) : 0;
-                for (int64_t l = 0; l < k; ++l) {
-                  const float x = a[static_cast<size_t>(p.transpose_a ? l * m + i : i * k + l)];
-                  const float y = b[static_cast<size_t>(p.transpose_b ? j * k + l : l * n + j)];
-                  sum += static_cast<double>(x) * static_cast<double>(y);
-                }
-                ASSERT_NEAR(c[static_cast<size_t>(i * n + j)], sum, 1e-5)
-                    << SimdLevelName(level) << " form " << form << ": " << m << "x" << n << "x" << k;
-              }
-            }
+      const bool transpose_b = (form & 2) != 0;
+      const bool has_bias = (form & 4) != 0;
+      for (const int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 35}) {
+        for (const int64_t n : {1, 5, 8, 12, 16, 17, 24, 33, 48, 49, 100, 200}) {
+          for (const int64_t k : {1, 2, 17, 65}) {
+            const RowProduct p{m, n, k, (form & 1) != 0};
+            const Operands of = OperandsOf(p);
+            const std::vector<float> wanted = InOrder(level, p, of, transpose_b, has_bias);
+            ASSERT_TRUE(SameBytes(Multiplied(level, p, of, transpose_b, has_bias), wanted))
+                << SimdLevelName(level) << " form " << form << ": " << m << "x" << n << "x" << k;
+            if (transpose_b) continue;
+            ASSERT_TRUE(SameBytes(Multiplied(level, p, of, false, has_bias, true), wanted))
+                << SimdLevelName(level) << " in place, form " << form << ": " << m << "x" << n << "x" << k;
           }
         }
       }
@@ -76,16 +103,12 @@ TEST(SmallProduct, MultipliesEveryFormAndOddSizes) {
   }
 }
 
-TEST(SmallProduct, ARowDoesNotDependOnTheOthers) {
-  const std::vector<float> a = Values(13 * 7, 1);
-  const std::vector<float> b = Values(7 * 20, 2);
+TEST(RowProduct, TakesBInBlocksWithoutAnotherOrder) {
+  const RowProduct p{3, 500, 700, false};
+  const Operands of = OperandsOf(p);
   for (const SimdLevel level : LevelsHere()) {
-    const std::vector<float> all = Multiplied(level, {13, 20, 7}, a, b, nullptr);
-    for (int64_t row = 0; row < 13; ++row) {
-      const std::vector<float> one(a.begin() + row * 7, a.begin() + row * 7 + 7);
-      EXPECT_TRUE(SameBytes(Multiplied(level, {1, 20, 7}, one, b, nullptr),
-                            {all.begin() + row * 20, all.begin() + row * 20 + 20}));
-    }
+    EXPECT_TRUE(SameBytes(Multiplied(level, p, of, false, true), InOrder(level, p, of, false, true)))
+        << SimdLevelName(level);
   }
 }
 
@@ -121,6 +144,21 @@ TEST(LaneSums, KeepNan) {
       EXPECT_TRUE(std::isnan(LaneSumsAt(level).values(x.data(), count)));
       EXPECT_TRUE(std::isnan(LaneSumsAt(level).absolutes(x.data(), count)));
       EXPECT_TRUE(std::isnan(LaneSumsAt(level).squares(x.data(), count, 1)));
+    }
+  }
+}
+
+TEST(SoftmaxRow, DoesNotChangeWithPaddingThatCountsForNothing) {
+  for (int64_t width = 1; width <= 20; ++width) {
+    const std::vector<float> x = Values(width, 3, 5);
+    std::vector<float> out(x.size());
+    SoftmaxRow(x.data(), width, out.data());
+    for (const int64_t padding : {1, 2, 5, 16, 30}) {
+      std::vector<float> padded = x;
+      padded.resize(static_cast<size_t>(width + padding), -1e9F);
+      SoftmaxRow(padded.data(), width + padding, padded.data());
+      padded.resize(x.size());
+      EXPECT_TRUE(SameBytes(padded, out)) << width << " and " << padding;
     }
   }
 }

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "clickgen/click_log.h"
+#include "core/file.h"
 #include "job_files.h"
+#include "paths.h"
 
 namespace millrace {
 
@@ -21,6 +25,18 @@ std::string ClickText(int rows) {
   const std::string text = FileText(folder + "/train/part-00000");
   std::filesystem::remove_all(folder);
   return text;
+}
+
+std::string PipedClickText(int rows, const TrainerDesc& job) {
+  const std::string text = ClickText(rows);
+  const std::string& command = job.data_desc().pipe_command();
+  if (command.empty()) return text;
+  const TempDir folder = TempDir::Create("piped").value();
+  std::ofstream(folder.path() + "/in") << text;
+  const std::string run =
+      "cd " + SourceDir() + " && " + command + " < " + folder.path() + "/in > " + folder.path() + "/out";
+  EXPECT_EQ(std::system(run.c_str()), 0) << run;
+  return FileText(folder.path() + "/out");
 }
 
 std::vector<std::unique_ptr<SlotBatch>> ParseBatches(const SlotSchema& schema, const std::string& text,

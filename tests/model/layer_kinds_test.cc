@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <numeric>
 
 #include "click_batches.h"
@@ -351,15 +350,6 @@ TEST(LayerRule, ChangesTheRateAndThePenaltiesOfItsLayerAlone) {
 // The jobs of configs/ with these kinds, 100 batches of a click log as their pipe_command gives it.
 class KindConfigs : public ::testing::TestWithParam<const char*> {
  protected:
-  static std::string Piped(const std::string& text, const std::string& command) {
-    if (command.empty()) return text;
-    const TempDir folder = TempDir::Create("piped").value();
-    std::ofstream(folder.path() + "/in") << text;
-    const std::string run =
-        "cd " + SourceDir() + " && " + command + " < " + folder.path() + "/in > " + folder.path() + "/out";
-    EXPECT_EQ(std::system(run.c_str()), 0) << run;
-    return FileText(folder.path() + "/out");
-  }
   static std::vector<float> Curve(bool fuse) {
     const TrainerDesc job = ReadJob(GetParam());
     const SlotSchema schema = *SlotSchema::Create(job.data_desc());
@@ -369,7 +359,7 @@ class KindConfigs : public ::testing::TestWithParam<const char*> {
     model.mutable_optimizer()->mutable_adagrad()->set_initial_accumulator(0.1F);
     ModelRun run(model, schema, options);
     std::vector<float> losses;
-    for (const auto& batch : ParseBatches(schema, Piped(ClickText(6400), job.data_desc().pipe_command()), 64)) {
+    for (const auto& batch : ParseBatches(schema, PipedClickText(6400, job), 64)) {
       losses.push_back(run.Train(*batch));
     }
     return losses;

@@ -5,6 +5,7 @@
 
 #include "kernels/gemm.h"
 #include "kernels/racy.h"
+#include "ops/forward_product.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
 
@@ -188,7 +189,7 @@ void Arrange(const float* from, const std::string& from_axes, float* to, const s
 /// Products of two tensors by their axes: both are arranged so that a matrix product joins them.
 class Contraction {
  public:
-  explicit Contraction(bool bf16) : product_(GemmSpec{.bf16 = bf16}) {}
+  explicit Contraction(const KernelContext& context) : product_(ForwardProduct(context, "", {})) {}
 
   Status Run(const float* a, const std::string& a_axes, const float* b, const std::string& b_axes, float* out,
              const std::string& out_axes, const Extents& extents) {
@@ -283,7 +284,7 @@ class EinsumKernel : public BoundKernel<EinsumKernel> {
     for (size_t i = 0; i < operands_.size(); ++i) {
       if (kept_[i] == nullptr) kept_[i] = &own_[i];
     }
-    product_ = std::make_unique<Contraction>(context.options().bf16);
+    product_ = std::make_unique<Contraction>(context);
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -334,7 +335,7 @@ class EinsumGradKernel : public BoundKernel<EinsumGradKernel> {
     MR_ASSIGN(grads_, context.Outputs("Operands@GRAD"));
     equation_ = context.op().String("equation");
     grads_.resize(kept_.size());
-    product_ = std::make_unique<Contraction>(context.options().bf16);
+    product_ = std::make_unique<Contraction>(context);
     return Status::Ok();
   }
   Status Run(const RunContext&) override {

@@ -2,6 +2,7 @@
 
 #include "kernels/gemm.h"
 #include "ops/float_input.h"
+#include "ops/forward_product.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
 
@@ -135,7 +136,7 @@ class MatmulKernel : public BoundKernel<MatmulKernel> {
     MR_ASSIGN(out_, context.Output("Out"));
     flags_ = Flags::Of(context.op());
     gemm_ = std::make_unique<Gemm>(
-        GemmSpec{.transpose_a = flags_.trans_x, .transpose_b = flags_.trans_y, .bf16 = context.options().bf16});
+        ForwardProduct(context, "Y", {.transpose_a = flags_.trans_x, .transpose_b = flags_.trans_y}));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {

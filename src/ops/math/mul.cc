@@ -1,5 +1,6 @@
 #include "kernels/gemm.h"
 #include "ops/float_input.h"
+#include "ops/forward_product.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
 
@@ -60,7 +61,7 @@ class MulKernel : public BoundKernel<MulKernel> {
     MR_ASSIGN(out_, context.Output("Out"));
     x_split_ = context.op().Int("x_num_col_dims");
     y_split_ = context.op().Int("y_num_col_dims");
-    gemm_ = std::make_unique<Gemm>(GemmSpec{.bf16 = context.options().bf16});
+    gemm_ = std::make_unique<Gemm>(ForwardProduct(context, "Y", {}));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {

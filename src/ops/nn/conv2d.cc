@@ -2,6 +2,7 @@
 
 #include "kernels/gemm.h"
 #include "ops/float_input.h"
+#include "ops/forward_product.h"
 #include "ops/grad_input.h"
 #include "ops/nn/image_window.h"
 
@@ -153,8 +154,8 @@ class ConvKernel : public BoundKernel<ConvKernel> {
     MR_TRY(in_.Bind(context));
     MR_ASSIGN(out_, context.Output("Output"));
     const bool last = in_.rule.channels_last();
-    product_ =
-        std::make_unique<Gemm>(GemmSpec{.transpose_a = last, .transpose_b = last, .bf16 = context.options().bf16});
+    product_ = std::make_unique<Gemm>(
+        ForwardProduct(context, last ? "Filter" : "", {.transpose_a = last, .transpose_b = last}));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {

@@ -5,6 +5,7 @@
 #include "kernels/gemm.h"
 #include "kernels/softmax_row.h"
 #include "ops/float_input.h"
+#include "ops/forward_product.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
 
@@ -68,7 +69,7 @@ class FusedFcKernel : public BoundKernel<FusedFcKernel> {
     MR_ASSIGN(activation_, ParseActivation(context.op()));
     split_ = static_cast<int>(context.op().Int("in_num_col_dims"));
     gemm_ = std::make_unique<Gemm>(
-        GemmSpec{.bias = bias_.bound(), .relu = activation_ == FcActivation::kRelu, .bf16 = context.options().bf16});
+        ForwardProduct(context, "W", {.bias = bias_.bound(), .relu = activation_ == FcActivation::kRelu}));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {

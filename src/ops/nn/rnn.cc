@@ -4,6 +4,7 @@
 #include "kernels/gemm.h"
 #include "kernels/not_a_number.h"
 #include "kernels/racy.h"
+#include "ops/forward_product.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
 
@@ -128,12 +129,14 @@ Status InferRnn(InferShapeContext& context) {
   return Status::Ok();
 }
 
-/// A parameter that other workers may be writing.
+/// A parameter that other workers may be writing while the frame trains.
 struct RnnWeight {
   const Tensor* shared = nullptr;
+  bool is_constant = false;
   Tensor copy;
 
   const float* Read() {
+    if (is_constant) return shared->data<float>();
     float* values = copy.Resize<float>(shared->dims());
     racy::CopyRow(shared->data<float>(), values, static_cast<size_t>(shared->numel()));
     return values;
@@ -156,7 +159,10 @@ struct RnnInputs {
     MR_ASSIGN(first, context.Inputs("PreState"));
     MR_ASSIGN(const std::vector<const Tensor*> parameters, context.Inputs("WeightList"));
     weights.resize(parameters.size());
-    for (size_t i = 0; i < weights.size(); ++i) weights[i].shared = parameters[i];
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i].shared = parameters[i];
+      weights[i].is_constant = context.options().read_only;
+    }
     MR_ASSIGN(lengths, context.OptionalInput("SequenceLength"));
     return Status::Ok();
   }
@@ -212,7 +218,9 @@ class RnnKernel : public BoundKernel<RnnKernel> {
     MR_ASSIGN(states_, context.Outputs("State"));
     MR_ASSIGN(reserve_, context.Output("Reserve"));
     MR_ASSIGN(dropout_state_, context.OptionalOutput("DropoutState"));
-    product_ = std::make_unique<Gemm>(GemmSpec{.transpose_b = true, .bf16 = context.options().bf16});
+    for (int64_t i = 0; i < 2 * in_.rule.cells(); ++i) {
+      products_.push_back(std::make_unique<Gemm>(ForwardProduct(context, "WeightList", {.transpose_b = true})));
+    }
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -250,7 +258,9 @@ class RnnKernel : public BoundKernel<RnnKernel> {
     const RnnRule& rule = in_.rule;
     const int64_t width = rule.gates() * rule.hidden;
     const int64_t inputs = in_.WidthOf(cell / rule.directions);
-    MR_TRY(product_->Run(in_.steps * in_.rows, width, inputs, x, in_.Weight(cell, 0).Read(), nullptr, own.gates));
+    Gemm& of_input = *products_[static_cast<size_t>(2 * cell)];
+    Gemm& of_hidden = *products_[static_cast<size_t>(2 * cell + 1)];
+    MR_TRY(of_input.Run(in_.steps * in_.rows, width, inputs, x, in_.Weight(cell, 0).Read(), nullptr, own.gates));
     const float* weight = in_.Weight(cell, 1).Read();
     const float* x_bias = in_.has_bias() ? in_.Bias(cell, 0).Read() : nullptr;
     const float* h_bias = in_.has_bias() ? in_.Bias(cell, 1).Read() : nullptr;
@@ -258,7 +268,7 @@ class RnnKernel : public BoundKernel<RnnKernel> {
     for (int64_t k = 0; k < in_.steps; ++k) {
       const int64_t step = in_.StepAt(cell, k);
       const float* before = in_.Before(cell, k, own.hidden, 0);
-      MR_TRY(product_->Run(in_.rows, width, rule.hidden, before, weight, nullptr, from_hidden));
+      MR_TRY(of_hidden.Run(in_.rows, width, rule.hidden, before, weight, nullptr, from_hidden));
       const float* memory = rule.states() == 2 ? in_.Before(cell, k, own.memory, 1) : nullptr;
       for (int64_t row = 0; row < in_.rows; ++row) {
         float* gates = own.gates + (step * in_.rows + row) * width;
@@ -334,7 +344,7 @@ class RnnKernel : public BoundKernel<RnnKernel> {
   Tensor* reserve_ = nullptr;
   Tensor* dropout_state_ = nullptr;
   Tensor from_hidden_;
-  std::unique_ptr<Gemm> product_;
+  std::vector<std::unique_ptr<Gemm>> products_;  ///< of each cell: by its input, by its state
 };
 
 class RnnGradKernel : public BoundKernel<RnnGradKernel> {

@@ -3,6 +3,7 @@
 
 #include "kernels/gemm.h"
 #include "ops/float_input.h"
+#include "ops/forward_product.h"
 #include "ops/grad_input.h"
 #include "ops/sequence/sequence.h"
 
@@ -90,7 +91,7 @@ class SequenceConvKernel : public BoundKernel<SequenceConvKernel> {
     MR_ASSIGN(out_, context.Output("Out"));
     window_ = SequenceWindow::Of(context.op());
     name_ = context.InputName("X");
-    product_ = std::make_unique<Gemm>(GemmSpec{.bf16 = context.options().bf16});
+    product_ = std::make_unique<Gemm>(ForwardProduct(context, "Filter", {}));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
