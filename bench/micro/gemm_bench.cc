@@ -1,11 +1,14 @@
 // One-core rates of a layer's three products: kernels/gemm.h (bias and ReLU in the forward one; bf16 with its rounding)
-// beside plain dnnl_sgemm in the same process. Run with OPENBLAS_CORETYPE unset and compare within one run.
+// next to plain dnnl_sgemm in the same process, and of the forward product as scoring runs it (batch-invariant, packed
+// once) next to oneDNN's. Run with OPENBLAS_CORETYPE unset and compare within one run; MILLRACE_MAX_CPU_ISA=AVX2 and
+// SSE41 show other processors.
 #include <benchmark/benchmark.h>
 #include <dnnl.h>
 
 #include <vector>
 
 #include "kernels/gemm.h"
+#include "kernels/packed_weights.h"
 
 namespace millrace {
 namespace {
@@ -13,8 +16,8 @@ namespace {
 enum Direction { kForward, kGradX, kGradW };
 
 struct Layer {
-  explicit Layer(const benchmark::State& state)
-      : rows(512),
+  explicit Layer(const benchmark::State& state, int64_t row_count = 512)
+      : rows(row_count),
         inner(state.range(0)),
         width(state.range(1)),
         x(Size(rows * inner), 0.5F),
@@ -59,6 +62,17 @@ void OursBench(benchmark::State& state, Direction direction, bool bf16) {
   l.Count(state);
 }
 
+void ScoreBench(benchmark::State& state, bool batch_invariant) {
+  Layer l(state, state.range(2));
+  PackedWeights weights;
+  Gemm gemm({.bias = true, .relu = true, .batch_invariant = batch_invariant, .weights = &weights});
+  for (auto _ : state) {
+    const Status status = gemm.Run(l.rows, l.width, l.inner, l.x.data(), l.w.data(), l.bias.data(), l.out.data());
+    if (!status.ok()) state.SkipWithError(status.message().c_str());
+  }
+  l.Count(state);
+}
+
 void SgemmBench(benchmark::State& state, Direction direction) {
   Layer l(state);
   {
@@ -84,6 +98,18 @@ void Shapes(benchmark::internal::Benchmark* bench) {
   bench->Args({429, 400})->Args({400, 400})->Args({1024, 512})->Args({400, 2})->MinTime(0.2);
 }
 
+void ScoredShapes(benchmark::internal::Benchmark* bench) {
+  for (const int64_t rows : {1, 7, 64, 512}) {
+    bench->Args({429, 400, rows})
+        ->Args({400, 400, rows})
+        ->Args({1024, 512, rows})
+        ->Args({637, 128, rows})
+        ->MinTime(0.1);
+  }
+}
+
+BENCHMARK_CAPTURE(ScoreBench, onednn, false)->Apply(ScoredShapes);
+BENCHMARK_CAPTURE(ScoreBench, batch_invariant, true)->Apply(ScoredShapes);
 BENCHMARK_CAPTURE(SgemmBench, forward, kForward)->Apply(Shapes);
 BENCHMARK_CAPTURE(OursBench, forward_fp32, kForward, false)->Apply(Shapes);
 BENCHMARK_CAPTURE(OursBench, forward_bf16, kForward, true)->Apply(Shapes);
