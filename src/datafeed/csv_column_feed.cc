@@ -7,6 +7,7 @@
 #include "data_feed.pb.h"
 #include "datafeed/csv_feed.h"
 #include "features/feature_spec.h"
+#include "features/text_hash.h"
 #include "reader/csv_fields.h"
 #include "reader/field_value.h"
 
@@ -30,6 +31,7 @@ Result<std::vector<std::string>> NamesOf(std::string_view header, const CsvDiale
   return BadData("the header: expected " + mistake.expected + ", found " + ShownField(mistake.found));
 }
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr char kDelimiters[] = {';', '\t', '|', ','};
 
 /// By what a line seems to be cut that is one value where it is cut by `delimiter`: what it holds most of; 0: nothing.
@@ -92,7 +94,6 @@ Status CsvColumnFeed::TakeHeader(std::string_view header) {
   MR_TRY(CheckDelimiter(header, names));
   MR_TRY(TakeNames(names, "the header"));
   header_ = header;
-  header_line_ = CsvLine(header_, true);
   NoteChanges(names);
   return Status::Ok();
 }
@@ -168,11 +169,22 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
   if (!problems.empty())
     return BadData(problems + (is_none ? "; files without a header need csv { names: [...] }" : ""));
   places_ = std::move(places);
+  names_ = names;
+  named_ = {names_.begin(), names_.end()};
+  first_bytes_.reset();
+  for (const std::string& name : names_) {
+    if (!name.empty()) first_bytes_.set(static_cast<unsigned char>(name[0]));
+  }
   return Status::Ok();
 }
 
 LineResult CsvColumnFeed::Read(std::string_view line) {
   line = CsvLine(line, false);
+  if (line.starts_with(kByteOrderMark)) [[unlikely]] {
+    // A file began here before it was put behind others.
+    if (FailHeader(line)) return LineResult::kBad;
+    line = CsvLine(line, true);
+  }
   if (!cut_.Cut(line, places_, texts(), begins())) [[unlikely]] {
     Fail(LineErrorKind::kBadValue, "",
          "expected " + cut_.error().expected + ", found " + ShownField(cut_.error().found), cut_.error().at + 1);
@@ -183,15 +195,62 @@ LineResult CsvColumnFeed::Read(std::string_view line) {
     return LineResult::kBlank;
   }
   if (cut_.count() != places_.size()) [[unlikely]] {
-    if (cut_.count() < places_.size() || !options().ignore_trailing) return FailWidth(line);
+    if (cut_.count() < places_.size() || !options().ignore_trailing) {
+      return FailHeader(line) ? LineResult::kBad : FailWidth(line);
+    }
     ++counted().trailing_lines;
   }
-  if (line == header_line_ && cut_.count() > 1) [[unlikely]] {
-    Fail(LineErrorKind::kBadValue, "",
-         "expected values, found the header once more, as of files that were put together", 1);
+  const std::span<std::string_view> values = texts();
+  if (!values.empty() && (IsName(values.front()) || IsName(values.back())) && FailHeader(line)) [[unlikely]] {
     return LineResult::kBad;
   }
   return PutRow(line);
+}
+
+std::optional<bool> CsvColumnFeed::HeaderAgain(std::string_view line) const {
+  const Result<std::vector<std::string>> cut = NamesOf(CsvLine(line, true), dialect_);
+  if (!cut.ok()) return std::nullopt;
+  const std::vector<std::string>& names = *cut;
+  if (names.size() == 1) {
+    // A value may be like its column's name; a word that the job or the model knows is one.
+    const auto is_word = [&](const FeaturePlan::Feature& feature) {
+      return feature.words.Find(names[0], TextHash(names[0])) != WordList::kNone;
+    };
+    const auto& features = plan().features();
+    if (!has_headers_ || names != names_ || std::any_of(features.begin(), features.end(), is_word)) return std::nullopt;
+    return true;
+  }
+  const std::vector<std::string>& columns = plan().columns();
+  const auto found = std::count_if(columns.begin(), columns.end(), [&](const std::string& column) {
+    return std::find(names.begin(), names.end(), column) != names.end();
+  });
+  // Half of a row of words may be like names by chance.
+  const bool is_header = (found >= 2 && 2 * static_cast<size_t>(found) > columns.size()) ||
+                         std::is_permutation(names.begin(), names.end(), names_.begin(), names_.end());
+  if (!is_header) return std::nullopt;
+  bool is_alike = names.size() == places_.size();
+  for (size_t i = 0; is_alike && i < places_.size(); ++i) {
+    is_alike = places_[i] < 0 || names[i] == columns[static_cast<size_t>(places_[i])];
+  }
+  return is_alike;
+}
+
+bool CsvColumnFeed::FailHeader(std::string_view line) {
+  const std::optional<bool> is_alike = HeaderAgain(line);
+  if (!is_alike.has_value()) return false;
+  const std::string again = has_headers_ ? "the header once more" : "a header, where csv.names says that there is none";
+  if (*is_alike) {
+    return !Fail(LineErrorKind::kBadValue, "",
+                 "expected values, found " + again + ", as of files that were put together" +
+                     (names_.size() > 1 ? "" : "; a file of several columns may have it as a value"),
+                 1);
+  }
+  return !FailForGood(LineErrorKind::kBadValue, "",
+                      "expected values, found a header of other columns, or of another order, than " +
+                          std::string(has_headers_ ? "the file's first" : "csv.names") +
+                          ", as of files that were put together: the lines behind it would be misread; keep such "
+                          "files apart, each with its header",
+                      1);
 }
 
 LineResult CsvColumnFeed::FailWidth(std::string_view line) {

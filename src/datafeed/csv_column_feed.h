@@ -1,8 +1,11 @@
 #pragma once
 
+#include <bitset>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "datafeed/column_feed.h"
@@ -28,6 +31,15 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   /// Finds the columns of the plan among `names`.
   Status TakeNames(const std::vector<std::string>& names, const std::string& of);
   LineResult FailWidth(std::string_view line);
+  /// Whether a value is the name of a column, as all values of a header are.
+  bool IsName(std::string_view text) const {
+    return !text.empty() && first_bytes_[static_cast<unsigned char>(text[0])] && named_.contains(text);
+  }
+  /// Whether a line names columns, as a header does, of files that were put together: true where they stand at the
+  /// places of those of the file. Nullopt: it is a row.
+  std::optional<bool> HeaderAgain(std::string_view line) const;
+  /// Makes a bad line of a header, and ends the reading behind one whose rows would be misread. False: it is none.
+  bool FailHeader(std::string_view line);
   /// Compares a header with that of the file that trained first.
   void NoteChanges(const std::vector<std::string>& names);
 
@@ -35,7 +47,9 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   CsvCutter cut_;
   bool has_headers_ = false;
   std::string header_;
-  std::string_view header_line_;  ///< the same as a line of the file
+  std::vector<std::string> names_;              ///< of the columns of the file
+  std::unordered_set<std::string_view> named_;  ///< the same
+  std::bitset<256> first_bytes_;                ///< of the same
   std::string note_;
   std::vector<std::string> trained_;  ///< columns of the file that trained first; empty: not known
   std::shared_ptr<SaidOnce> said_;

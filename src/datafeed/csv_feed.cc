@@ -102,9 +102,27 @@ LineResult CsvFeed::Read(std::string_view line) {
   }
   if (fields_.size() > width_) ++counted().trailing_lines;
   for (const SlotSpec& slot : schema().used()) {
-    if (!ReadSlot(slot, columns_[static_cast<size_t>(slot.id)])) return LineResult::kBad;
+    if (ReadSlot(slot, columns_[static_cast<size_t>(slot.id)])) continue;
+    LookForHeader();
+    return LineResult::kBad;
   }
   return LineResult::kRow;
+}
+
+void CsvFeed::LookForHeader() {
+  if (!fields_.empty()) fields_[0] = CsvLine(fields_[0], true);
+  bool is_alike = true;
+  for (const SlotSpec& slot : schema().used()) {
+    const auto found = std::find_if(fields_.begin(), fields_.end(),
+                                    [&](std::string_view field) { return CsvName(field) == slot.name; });
+    if (found == fields_.end()) return;
+    const auto place = static_cast<size_t>(found - fields_.begin());
+    is_alike = is_alike && place == columns_[static_cast<size_t>(slot.id)].first;
+  }
+  if (is_alike) return;
+  FailForGood(LineErrorKind::kBadValue, "",
+              "expected values, found a header of columns in another order than those before, as of files that were "
+              "put together: the lines behind it would be misread; keep such files apart, each with its header");
 }
 
 bool CsvFeed::ReadSlot(const SlotSpec& slot, const Columns& columns) {

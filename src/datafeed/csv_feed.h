@@ -31,6 +31,9 @@ class CsvFeed final : public TextFeed, public HeadedFeed {
   bool ReadSlot(const SlotSpec& slot, const Columns& columns);
   /// Adds the values of a field to floats() or ids().
   bool ReadField(const SlotSpec& slot, size_t column);
+  /// Ends the reading behind a bad line that is a header which names the slots at other places, as of files that were
+  /// put together: what follows would be misread.
+  void LookForHeader();
   /// The columns without a header.
   void TakeOrder();
   Status TakeNames(std::string_view header);
