@@ -70,6 +70,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   if (from.clip().has_min()) feature.least = from.clip().min();
   if (from.clip().has_max()) feature.most = from.clip().max();
   feature.takes_log1p = from.has_log1p();
+  feature.learns_mean = from.has_standardize() && !from.standardize().has_mean();
   if (from.has_ngrams()) {
     feature.ngrams = {from.ngrams().least(), from.ngrams().most(), from.ngrams().of() == NgramsStep::CHARACTERS};
   }

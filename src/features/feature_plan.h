@@ -65,6 +65,7 @@ class FeaturePlan {
     double least = -std::numeric_limits<double>::infinity();
     double most = std::numeric_limits<double>::infinity();
     bool takes_log1p = false;
+    bool learns_mean = false;   ///< from the training files: numbers that no float holds are bad values
     std::vector<Scale> scales;  ///< of each column; empty: numbers stay as they are
     std::vector<double> boundaries;
 

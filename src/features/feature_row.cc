@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -221,6 +222,11 @@ bool FeatureRow::ReadNumberOf(const Feature& feature, size_t i, std::string_view
                   "a number above -1, of which log1p can be taken (clip keeps it in a range)");
     }
     number = std::log1p(number);
+  }
+  // One such number, as programs write that stand for none, would leave nothing of all others.
+  if (feature.learns_mean && std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max()) {
+    return Fail(FeatureError::Kind::kBadValue, text,
+                "a number of at most 3.4e38, as standardize takes their mean (clip keeps it in a range)");
   }
   if (!feature.scales.empty()) number = (number - feature.scales[i].mean) / feature.scales[i].deviation;
   *read = number;

@@ -152,14 +152,10 @@ Status FeatureStatistics::FinishColumns(const Gathered& gathered, FeatureState* 
     if (column.count == 0) {
       return BadData("no row of the training files has a number to take a mean of, so that it cannot be standardized");
     }
-    const auto count = static_cast<long double>(column.count);
-    const long double mean = column.sum.Value() / count;
-    const long double variance = column.squares.Value() / count - mean * mean;
-    state->add_mean(static_cast<double>(mean));
-    // Numbers that are all alike become 0, not nothing; what rounding left of their variance is none.
-    constexpr long double kNoise = 1e-17L;
-    const bool is_constant = variance <= kNoise * mean * mean;
-    state->add_deviation(is_constant ? 1 : static_cast<double>(std::sqrt(variance)));
+    state->add_mean(static_cast<double>(column.sum.Value() / static_cast<long double>(column.count)));
+    const auto deviation = static_cast<double>(ExactSum::Deviation(column.sum, column.squares, column.count));
+    // Numbers that are all alike become 0, not nothing.
+    state->add_deviation(deviation == 0 ? 1 : deviation);
     state->add_numbers(column.count);
   }
   return Status::Ok();

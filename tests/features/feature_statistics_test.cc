@@ -50,6 +50,33 @@ TEST(ExactSumTest, SmallTermsSurviveLargeOnes) {
   EXPECT_EQ(small.Value(), static_cast<long double>(2 * 5e-324));
 }
 
+/// The deviation of numbers, divided among sums.
+double DeviationOf(const std::vector<double>& numbers) {
+  ExactSum sum;
+  ExactSum squares;
+  ExactSum more;
+  for (const double number : numbers) {
+    sum.Add(number);
+    (number > 0 ? squares : more).AddSquare(number);
+  }
+  squares.Add(more);
+  return static_cast<double>(ExactSum::Deviation(sum, squares, static_cast<int64_t>(numbers.size())));
+}
+
+// They were subtracted as rounded numbers, so that nanoseconds of one second had no deviation, and became constant.
+TEST(ExactSumTest, DeviationsOfNumbersThatLieCloseTogetherDoNotCancel) {
+  EXPECT_EQ(DeviationOf({1764201600000000000.0, 1764201600000000256.0}), 128);
+  EXPECT_EQ(DeviationOf({1.0, std::nextafter(1.0, 2)}), std::ldexp(1.0, -53));
+  EXPECT_EQ(DeviationOf({1000000000.1, 1000000000.2, 1000000000.3}), 0.08164962889258424);
+  EXPECT_EQ(DeviationOf({-3, -1}), 1);
+  EXPECT_EQ(DeviationOf({0.1, 0.1, 0.1}), 0);
+  EXPECT_EQ(DeviationOf({-1e9 / 3, -1e9 / 3, -1e9 / 3}), 0);
+  EXPECT_EQ(DeviationOf({0, 0}), 0);
+  // Squares beyond what a double holds, and below.
+  EXPECT_EQ(DeviationOf({1e308, -1e308}), 1e308);
+  EXPECT_EQ(DeviationOf({std::ldexp(1.0, -1073), 0}), std::ldexp(1.0, -1074));
+}
+
 TEST(QuantileCountsTest, PartsOfFewNumbersAreExact) {
   QuantileCounts counts;
   for (int i = 100; i > 0; --i) counts.Add(i);
@@ -180,6 +207,21 @@ TEST(FeatureStatisticsTest, DefaultsCountAsTheValuesThatTheyStandFor) {
   EXPECT_EQ(StatesOf(desc, {{"1"}, {""}, {""}, {"5"}}, 1),
             R"(feature { name: "z" mean: 3 deviation: 1.4142135623730951 numbers: 4 } )"
             R"(feature { name: "v" word: "none" word: "1" count: 2 count: 1 other_words: 1 other_count: 1 } rows: 4)");
+}
+
+// One made minus infinity of all others, and the message named one of these.
+TEST(FeatureStatisticsTest, ANumberThatNoFloatHoldsIsABadValueOfItsRow) {
+  const DataFeedDesc desc = StatisticsDescOf(R"(feature { name: "z" from: "a" standardize {} })");
+  const std::unique_ptr<FeatureStatistics> gathered = FeatureStatistics::Create(desc).value();
+  std::string most = "1.79769313486e+308";
+  const size_t size = most.size();
+  most.append(kNumberPadding, '\0');
+  EXPECT_FALSE(gathered->AddRow(std::vector<std::string_view>{std::string_view(most).substr(0, size)}));
+  EXPECT_EQ(gathered->error().expected,
+            "a number of at most 3.4e38, as standardize takes their mean (clip keeps it in a range)");
+  EXPECT_EQ(StatesOf(StatisticsDescOf(R"(feature { name: "z" from: "a" clip { max: 3 } standardize {} })"),
+                     {{"1"}, {"1.79769313486e+308"}}, 1),
+            R"(feature { name: "z" mean: 2 deviation: 1 numbers: 2 } rows: 2)");
 }
 
 TEST(FeatureStatisticsTest, WhatNoRowHasIsAnError) {
