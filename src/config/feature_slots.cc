@@ -43,6 +43,8 @@ void FillFeatureSlots(DataFeedDesc* desc) {
   MultiSlotDesc slots = SlotsOfFeatures(ReadFeatures(*desc, &unused));
   if (desc->multi_slot_desc().has_uid_slot()) slots.set_uid_slot(desc->multi_slot_desc().uid_slot());
   *desc->mutable_multi_slot_desc() = std::move(slots);
+  // Checkpoints and models bring the rule that they were trained with in place of this one.
+  if (!desc->has_feature_states()) desc->mutable_feature_states()->set_text_rule(kTextRule);
 }
 
 std::vector<FeatureMistake> ReadVocabularyFiles(DataFeedDesc* desc, const std::stop_token& stop) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "features/feature_row.h"
 #include "features/feature_spec.h"
@@ -53,8 +54,20 @@ Result<std::vector<FeaturePlan::Scale>> ScalesOf(const FeatureSpec& spec, const 
   return scales;
 }
 
+/// Whether some characters have several bytes, and all are of UTF-8.
+bool HasLongCharacters(std::string_view text) {
+  bool has = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = Utf8Length(text, at);
+    if (length == 0) return false;
+    has = has || length > 1;
+    at += length;
+  }
+  return has;
+}
+
 /// `state` is what the feature was found to have; empty where nothing was.
-Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, FeaturePlan::Use use) {
+Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, int text_rule, FeaturePlan::Use use) {
   const FeatureDesc& from = *spec.desc;
   Feature feature;
   feature.name = spec.name;
@@ -66,6 +79,8 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   feature.missing = from.default_();
   feature.missing.append(Feature::kDefaultPadding, '\0');
   feature.strip = from.strip();
+  // Models of earlier rules were trained on what is left when bytes are taken off.
+  feature.strips_characters = text_rule >= kTextRule && HasLongCharacters(feature.strip);
   if (from.has_split()) feature.split = from.split().by();
   if (from.clip().has_min()) feature.least = from.clip().min();
   if (from.clip().has_max()) feature.most = from.clip().max();
@@ -141,8 +156,8 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!wanted[i]) continue;
     const auto found = states.find(specs[i].name);
-    Result<Feature> made =
-        Compile(specs[i], found == states.end() ? FeatureState::default_instance() : *found->second, use);
+    Result<Feature> made = Compile(specs[i], found == states.end() ? FeatureState::default_instance() : *found->second,
+                                   desc.feature_states().text_rule(), use);
     if (!made.ok()) {
       report(specs[i].path + " (\"" + specs[i].name + "\")", made.status().message());
       continue;

@@ -58,7 +58,8 @@ class FeaturePlan {
     std::string missing;  ///< what stands for a value that is not there, padded for ReadNumber; see `has_default`
     bool has_default = false;
     std::string strip;
-    std::string split;  ///< empty: a value is one
+    bool strips_characters = false;  ///< of UTF-8, not bytes
+    std::string split;               ///< empty: a value is one
     std::optional<Ngrams> ngrams;
     std::optional<TimePart> time_part;
 

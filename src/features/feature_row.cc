@@ -28,10 +28,37 @@ using Kind = FeaturePlan::Kind;
 /// A row with more combinations of a cross is a mistake of the job's, or damage.
 constexpr size_t kMostCombinations = size_t{1} << 16;
 
-std::string_view Stripped(std::string_view text, std::string_view characters) {
+std::string_view StrippedOfBytes(std::string_view text, std::string_view characters) {
   const size_t begin = text.find_first_not_of(characters);
   if (begin == std::string_view::npos) return text.substr(0, 0);
   return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
+}
+
+/// The last character of a text that is not empty; a byte that is none is one of its own.
+std::string_view LastCharacter(std::string_view text) {
+  constexpr size_t kLongest = 4;
+  for (size_t size = 1; size <= std::min(text.size(), kLongest); ++size) {
+    if (Utf8Length(text, text.size() - size) == size) return text.substr(text.size() - size);
+  }
+  return text.substr(text.size() - 1);
+}
+
+/// As above, by characters of UTF-8 in place of bytes, which several characters share.
+std::string_view StrippedOfCharacters(std::string_view text, std::string_view characters) {
+  const auto is_stripped = [&](std::string_view character) {
+    return Utf8Length(character, 0) == character.size() && characters.find(character) != std::string_view::npos;
+  };
+  while (!text.empty()) {
+    const std::string_view first = text.substr(0, std::max<size_t>(Utf8Length(text, 0), 1));
+    if (!is_stripped(first)) break;
+    text.remove_prefix(first.size());
+  }
+  while (!text.empty() && is_stripped(LastCharacter(text))) text.remove_suffix(LastCharacter(text).size());
+  return text;
+}
+
+std::string_view Stripped(const FeaturePlan::Feature& feature, std::string_view text) {
+  return feature.strips_characters ? StrippedOfCharacters(text, feature.strip) : StrippedOfBytes(text, feature.strip);
 }
 
 /// An id's hash: that of its eight bytes, the lowest first.
@@ -126,7 +153,7 @@ bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view t
   if (!feature.split.empty()) {
     return MakeParts(feature, i, text.empty() && feature.has_default ? feature.default_text() : text, values);
   }
-  if (!feature.strip.empty()) text = Stripped(text, feature.strip);
+  if (!feature.strip.empty()) text = Stripped(feature, text);
   if (text.empty() && feature.has_default) [[unlikely]]
     text = feature.default_text();
   if (!text.empty()) [[likely]] {
@@ -145,7 +172,7 @@ bool FeatureRow::MakeParts(const Feature& feature, size_t i, std::string_view te
     const size_t end = std::min(text.find(feature.split, begin), text.size());
     std::string_view part = text.substr(begin, end - begin);
     begin = end + feature.split.size();
-    if (!feature.strip.empty()) part = Stripped(part, feature.strip);
+    if (!feature.strip.empty()) part = Stripped(feature, part);
     if (part.empty()) continue;
     if (feature.ngrams.has_value()) {
       parts_.push_back(part);

@@ -106,6 +106,29 @@ TEST(FeatureRowTest, NgramsOfPartsAndOfCharacters) {
   EXPECT_EQ(row.Ids(1), Ids{});
 }
 
+// "。，" has the bytes e3 80 82 ef bc 8c, of which every word of kana begins with one and many end in one.
+TEST(FeatureRowTest, StripTakesOffCharactersNotBytes) {
+  const std::string feature = R"(feature { name: "a" strip: "。， é" hash {} })";
+  Row row(feature + "feature_states { text_rule: 2 }");
+  const auto is = [&row](const char* value, const char* left) {
+    EXPECT_TRUE(row.Make({value}));
+    EXPECT_EQ(row.Ids(0), *left == '\0' ? Ids{} : Ids{TextHash(left, TextHash("a"))}) << value;
+  };
+  for (const char* word : {"カー", "カヌ", "カヂ", "第一", "第丂", "Ĥ", "ĩ", "\xa9", "a\xe3", "\x82", "a\xe3\x80"})
+    is(word, word);
+  is(" 。カー。，é", "カー");
+  is("éa\x82。", "a\x82");
+  is("。，。", "");
+  // A model from before keeps its ids.
+  Row before(feature);
+  ASSERT_TRUE(before.Make({"カヌ"}));
+  EXPECT_EQ(before.Ids(0), Ids{TextHash("\xab\xe3\x83", TextHash("a"))});
+  // Characters of another encoding are bytes.
+  Row latin("feature { name: \"a\" strip: \"\\351\" hash {} } feature_states { text_rule: 2 }");
+  ASSERT_TRUE(latin.Make({"\xe9t\xe9"}));
+  EXPECT_EQ(latin.Ids(0), Ids{TextHash("t", TextHash("a"))});
+}
+
 TEST(FeatureRowTest, DefaultsStandForMissingValuesAlone) {
   Row row(R"(feature { name: "x" from: ["a", "b"] default: "-1" } feature { name: "y" from: "a" id {} default: "5" })");
   ASSERT_TRUE(row.Make({"", "2"}));
