@@ -53,11 +53,7 @@ void AppendSpans(const SlotBatch& from, int begin, int end, std::vector<BatchSpa
     if (i == first.span) part.begin = first.position;
     if (i == last.span) part.end = last.position;
     if (part.begin >= part.end) continue;
-    if (!to.empty() && to.back().source == part.source && to.back().end == part.begin) {
-      to.back().end = part.end;
-    } else {
-      to.push_back(part);
-    }
+    AppendSpan(part, to);
   }
 }
 

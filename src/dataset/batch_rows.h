@@ -27,13 +27,18 @@ void KeepRows(SlotBatch& batch, const Keeps& keeps) {
   }
   CutRows(batch, kept);
 }
-/// Counts position `position` of a source as part of a batch: lengthens its last span or begins another.
-inline void ExtendSpans(std::vector<BatchSpan>& spans, uint32_t source, uint64_t position) {
-  if (!spans.empty() && spans.back().source == source && spans.back().end == position) {
-    ++spans.back().end;
+
+/// Counts positions as part of a batch: lengthens its last span or begins another.
+inline void AppendSpan(const BatchSpan& span, std::vector<BatchSpan>& spans) {
+  if (!spans.empty() && spans.back().source == span.source && spans.back().end == span.begin) {
+    spans.back().end = span.end;
   } else {
-    spans.push_back({source, position, position + 1});
+    spans.push_back(span);
   }
+}
+/// The same of position `position` of a source.
+inline void ExtendSpans(std::vector<BatchSpan>& spans, uint32_t source, uint64_t position) {
+  AppendSpan({source, position, position + 1}, spans);
 }
 
 }  // namespace millrace

@@ -12,6 +12,10 @@
 namespace millrace {
 namespace {
 
+/// Draws for different ends are independent.
+constexpr uint64_t kSets = 0x7365745f6f66;
+constexpr uint64_t kSample = 0x73616d706c65;
+
 /// Of a time that was checked when the job was read.
 int64_t SecondsOf(const std::string& iso) {
   int64_t seconds = 0;
@@ -63,7 +67,7 @@ Result<std::unique_ptr<Dataset>> MakeFileInstant(const DataFeedDesc& desc, std::
 
 }  // namespace
 
-DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc) {
+DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc, bool as_before) {
   const DatasetDesc& dataset = desc.dataset();
   DatasetSettings settings;
   settings.queue_num = dataset.queue_num();
@@ -76,16 +80,19 @@ DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc) {
     settings.rows.phases.push_back(phase == DatasetDesc::JOIN ? PassPhase::kJoin : PassPhase::kUpdate);
   }
   settings.rows.sample_rate = dataset.sample_rate();
-  settings.rows.sample_seed = desc.seed();
+  const uint64_t seed = desc.seed();
+  settings.rows.sample = as_before ? LineDraw(seed, DrawnBy::kNumber) : LineDraw(Mix64(seed, kSample), DrawnBy::kName);
+  settings.sets = LineDraw(Mix64(seed, kSets), as_before ? DrawnBy::kEnding : DrawnBy::kName);
   const DownsampleDesc& thinned = desc.model().downsample();
   if (desc.model().has_downsample() && !desc.infer()) {
-    settings.thinned = {thinned.label(), thinned.value(), static_cast<double>(thinned.rate()), desc.seed()};
+    settings.thinned = {thinned.label(), thinned.value(), static_cast<double>(thinned.rate()),
+                        LineDraw(seed, as_before ? DrawnBy::kPath : DrawnBy::kName)};
     settings.rows.thinned = settings.thinned;
   }
   if (!desc.infer()) {
     double shares = 0;
     for (const EvalDesc::Set& set : desc.eval().set()) shares += set.share();
-    settings.rows.held = settings.held = HeldRows(desc.seed(), 0, shares, false);
+    settings.rows.held = settings.held = HeldRows(settings.sets, 0, shares, false);
   }
   return settings;
 }
@@ -96,7 +103,7 @@ DatasetSettings DatasetSettings::ForEvaluation(const TrainerDesc& desc, int set)
   double before = 0;
   for (int i = 0; i < set; ++i) before += desc.eval().set(i).share();
   if (set >= 0 && desc.eval().set(set).has_share()) {
-    settings.held = HeldRows(desc.seed(), before, before + desc.eval().set(set).share(), true);
+    settings.held = HeldRows(sets, before, before + desc.eval().set(set).share(), true);
   }
   settings.rows.held = settings.held;
   settings.local_shuffle = false;

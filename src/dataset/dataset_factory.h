@@ -22,9 +22,11 @@ struct DatasetSettings : QueueDatasetOptions {
   int queue_num = 0;           ///< DatasetDesc.queue_num; 0: one for each worker
   bool local_shuffle = false;  ///< before each pass: DatasetDesc.local_shuffle or global_shuffle
   InMemoryRows rows;
+  LineDraw sets;  ///< which lines evaluations have a share of
 
   /// What a job asks for; threads and output_dir are the caller's to say.
-  static DatasetSettings FromDesc(const TrainerDesc& desc);
+  /// Lines are drawn by DrawnBy::kName, or `as_before` by the rules of earlier checkpoints.
+  static DatasetSettings FromDesc(const TrainerDesc& desc, bool as_before = false);
   /// For evaluation: no shuffle, every line, examples rather than page views. Of a set that is a share of the rows that
   /// are trained, these: `set` is its number in desc.eval.set; -1: it has files.
   DatasetSettings ForEvaluation(const TrainerDesc& desc, int set) const;

@@ -18,7 +18,7 @@ class FeedRows {
   FeedRows(std::unique_ptr<DataFeed> feed, const SlotSchema& schema, const LabelThinning& thinning = {});
 
   /// For `thinning`: where the next row is from.
-  void BeginFile(std::string_view file) { file_seed_ = thinning_.SeedOf(file); }
+  void BeginFile(std::string_view file, uint32_t number) { file_seed_ = thinning_.SeedOf(file, number); }
   void set_line(uint64_t line) { line_ = line; }
   int64_t left_out() const { return left_out_; }
 

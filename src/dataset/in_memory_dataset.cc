@@ -147,7 +147,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.threads = std::max(load_desc.has_thread_num() ? load_desc.thread_num() : options.threads, 1);
   load.retries = load_desc.pipe_retries();
   load.sample_rate = options.rows.sample_rate;
-  load.sample_seed = options.rows.sample_seed;
+  load.sample = options.rows.sample;
   load.held = options.rows.held;
   MR_ASSIGN(load.thinning, LabelThinning::Create(options.rows.thinned, row_schema()));
   load.cut = cut;

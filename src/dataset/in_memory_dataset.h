@@ -32,7 +32,7 @@ struct InMemoryRows {
   double sample_rate = 1;              ///< share of the lines that is loaded
   ThinnedLabel thinned = {};
   HeldRows held = {};
-  uint64_t sample_seed = 1;
+  LineDraw sample = {};  ///< which lines sample_rate loads
   /// Rows are grouped when TakeRows brings them, not when they are loaded; there may be no files of its own.
   bool are_exchanged = false;
 };

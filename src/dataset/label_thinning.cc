@@ -1,7 +1,5 @@
 #include "dataset/label_thinning.h"
 
-#include "core/hash.h"
-
 namespace millrace {
 
 Result<LabelThinning> LabelThinning::Create(const ThinnedLabel& label, const SlotSchema& schema) {
@@ -19,13 +17,11 @@ Result<LabelThinning> LabelThinning::Create(const ThinnedLabel& label, const Slo
   return thinning;
 }
 
-uint64_t LabelThinning::SeedOf(std::string_view file) const { return Mix64(thinned_.seed, Fnv1a64(file)); }
-
 bool LabelThinning::Keeps(const SlotBatch& batch, int row, uint64_t file_seed, uint64_t line) const {
   const auto at = static_cast<size_t>(row);
   const float label = is_float_ ? batch.floats(label_)[at] : static_cast<float>(batch.ids(label_)[at]);
   if (label != thinned_.value) return true;
-  return static_cast<double>(HashedNumber(file_seed, line) >> 11) * 0x1.0p-53 < thinned_.rate;
+  return LineDraw::NumberOf(file_seed, line) < thinned_.rate;
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include "batch/slot_batch.h"
 #include "batch/slot_schema.h"
 #include "core/status.h"
+#include "dataset/line_draw.h"
 
 namespace millrace {
 
@@ -15,11 +16,10 @@ struct ThinnedLabel {
   std::string slot;  ///< empty: of none
   float value = 0;
   double rate = 1;  ///< the share that stays
-  uint64_t seed = 0;
+  LineDraw draw = {};
 };
 
-/// Leaves out examples of one label. Which ones stay depends on the seed, the file's name and the line alone: any
-/// number of threads and ranks, and a run that goes on, keep the same. Constant and thread-safe.
+/// Leaves out examples of one label, by the numbers that a LineDraw gives their lines. Constant and thread-safe.
 class LabelThinning {
  public:
   /// Leaves out nothing.
@@ -29,7 +29,7 @@ class LabelThinning {
 
   bool is_active() const { return label_ >= 0; }
   /// What Keeps asks for of a file.
-  uint64_t SeedOf(std::string_view file) const;
+  uint64_t SeedOf(std::string_view file, uint32_t number) const { return thinned_.draw.SeedOf(file, number); }
   /// Whether row `row` of the batch, line `line` of its file, stays.
   bool Keeps(const SlotBatch& batch, int row, uint64_t file_seed, uint64_t line) const;
 

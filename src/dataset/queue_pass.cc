@@ -35,13 +35,11 @@ struct QueuePass::Reader {
   std::unique_ptr<DataFeed> feed;
   LineReader lines;
   LineBlock block;
-  std::string_view text;                      ///< of the block, that was not looked at yet
-  uint64_t position = 0;                      ///< number of its first line in the file, from 0
-  int64_t traced_from = 0;                    ///< when the block was begun
-  BatchPtr batch;                             ///< attached to the feed, unless null
-  BatchPtr thinned;                           ///< rows that others were taken out beside, not yet a batch; null: none
-  std::vector<BatchSpan> spans_without_rows;  ///< of batches all of whose rows were taken out
-  int64_t left_out = 0;
+  std::string_view text;            ///< of the block, that was not looked at yet
+  uint64_t position = 0;            ///< number of its first line in the file, from 0
+  int64_t traced_from = 0;          ///< when the block was begun
+  BatchPtr batch;                   ///< attached to the feed, unless null
+  std::optional<RowFilter> filter;  ///< of a pass that leaves rows out
   int64_t rows = 0;
   int64_t skipped_lines = 0;
   int64_t held = 0;
@@ -87,6 +85,8 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
     readers_.back()->number = i;
     readers_.back()->name = options.traced_as + "reader " + std::to_string(i);
     readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
+    if (options.thinning.is_active())
+      readers_.back()->filter.emplace(options.thinning, files, pool, options.batch_size);
   }
   if (options_.readers == 0) return;
   EndWith(Caught("reading rows", [this] {
@@ -124,7 +124,6 @@ Status QueuePass::ReadForCaller(const std::stop_token& stop) {
   if (batch.ok()) return *batch == nullptr ? EndReader(reader, stop) : Emit(reader, std::move(*batch), stop);
   // Who wrote the rows before a bad line cannot write them again.
   if (reader.batch != nullptr && reader.feed->rows() > 0 && !stop.stop_requested() && reader.feed->Detach().ok()) {
-    if (options_.thinning.is_active()) Thin(reader, *reader.batch);
     MR_TRY(Emit(reader, std::move(reader.batch), stop));
   }
   channel_.Close(std::move(batch).status());
@@ -132,47 +131,11 @@ Status QueuePass::ReadForCaller(const std::stop_token& stop) {
 }
 
 Result<BatchPtr> QueuePass::ReadBatch(Reader& reader, const std::stop_token& stop) {
-  if (!options_.thinning.is_active()) return ReadWholeBatch(reader, stop);
   for (;;) {
     MR_ASSIGN(BatchPtr batch, ReadWholeBatch(reader, stop));
-    if (batch == nullptr) return BatchPtr();
-    Thin(reader, *batch);
-    if (batch->rows() == 0) {
-      const auto spans = batch->spans();
-      reader.spans_without_rows.insert(reader.spans_without_rows.end(), spans.begin(), spans.end());
-      continue;
-    }
-    std::vector<BatchSpan>& spans = batch->mutable_spans();
-    spans.insert(spans.end(), reader.spans_without_rows.begin(), reader.spans_without_rows.end());
-    reader.spans_without_rows.clear();
-    if (reader.thinned == nullptr) {
-      reader.thinned = std::move(batch);
-    } else {
-      const int taken = std::min(batch->rows(), options_.batch_size - reader.thinned->rows());
-      AppendRows(*batch, 0, taken, *reader.thinned);
-      if (taken < batch->rows()) {
-        BatchPtr full = std::exchange(reader.thinned, pool_->Take());
-        AppendRows(*batch, taken, batch->rows(), *reader.thinned);
-        return full;
-      }
-    }
-    if (reader.thinned->rows() == options_.batch_size || is_paused()) return std::move(reader.thinned);
+    if (batch == nullptr || !reader.filter.has_value()) return batch;
+    if (BatchPtr full = reader.filter->Put(std::move(batch))) return full;
   }
-}
-
-void QueuePass::Thin(Reader& reader, SlotBatch& batch) {
-  const int before = batch.rows();
-  uint32_t file = 0;
-  uint64_t seed = options_.thinning.SeedOf((*files_)[0]);
-  KeepRows(batch, [&](int row) {
-    const RowOrigin origin = batch.origins()[static_cast<size_t>(row)];
-    if (origin.file != file) {
-      file = origin.file;
-      seed = options_.thinning.SeedOf((*files_)[file]);
-    }
-    return options_.thinning.Keeps(batch, row, seed, origin.line);
-  });
-  reader.left_out += before - batch.rows();
 }
 
 Result<BatchPtr> QueuePass::ReadWholeBatch(Reader& reader, const std::stop_token& stop) {
@@ -213,7 +176,7 @@ Status QueuePass::ParseLines(Reader& reader) {
   const uint32_t file = block.file;
   DataFeed& feed = *reader.feed;
   const HeldRows& held = options_.held;
-  const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[file]) : 0;
+  const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[file], file) : 0;
   while (!reader.text.empty()) {
     if (!trained_.empty() && trained_.Contains(file, reader.position)) {
       block.TakeLine(&reader.text);
@@ -264,19 +227,17 @@ Status QueuePass::Emit(Reader& reader, BatchPtr batch, const std::stop_token& st
 }
 
 Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
+  BatchPtr last = std::move(reader.batch);
+  if (last != nullptr) MR_TRY(reader.feed->Detach());
+  if (reader.filter.has_value()) {
+    BatchPtr full = last != nullptr ? reader.filter->Put(std::move(last)) : BatchPtr();
+    if (full != nullptr) MR_TRY(Emit(reader, std::move(full), stop));
+    last = reader.filter->TakeRest();
+  }
   std::vector<BatchPtr> rest;
   {
     const std::lock_guard lock(remainder_mutex_);
-    if (reader.batch != nullptr) {
-      MR_TRY(reader.feed->Detach());
-      if (options_.thinning.is_active()) Thin(reader, *reader.batch);
-      remainders_.push_back(std::move(reader.batch));
-    }
-    if (reader.thinned != nullptr) remainders_.push_back(std::move(reader.thinned));
-    if (!reader.spans_without_rows.empty()) {
-      remainders_.push_back(pool_->Take());
-      remainders_.back()->mutable_spans() = std::exchange(reader.spans_without_rows, {});
-    }
+    if (last != nullptr) remainders_.push_back(std::move(last));
     if (--readers_at_work_ > 0) return Status::Ok();
     rest = std::move(remainders_);
   }
@@ -322,7 +283,9 @@ PassStats QueuePass::Finish() {
     stats.rows += reader->rows;
     reader->lines.AddNames(*reader->feed, &stats);
     if (reader->held > 0) stats.counters["of_other_sets"] += reader->held;
-    if (reader->left_out > 0) stats.counters["downsampled"] += reader->left_out;
+    if (reader->filter.has_value() && reader->filter->left_out() > 0) {
+      stats.counters["downsampled"] += reader->filter->left_out();
+    }
     stats.stage_seconds["parse"] += reader->parse_seconds;
     stats.stage_seconds["wait_full"] += reader->wait_seconds;
     if (reader->skipped_lines > 0) stats.counters["trained_before"] += reader->skipped_lines;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -16,7 +17,7 @@
 #include "dataset/bad_line_places.h"
 #include "dataset/dataset.h"
 #include "dataset/held_rows.h"
-#include "dataset/label_thinning.h"
+#include "dataset/row_filter.h"
 
 namespace millrace {
 
@@ -34,7 +35,7 @@ struct QueuePassOptions {
   SpanLog* spans = nullptr;           ///< of a trace; null: none
   std::string traced_as = {};         ///< LineBlockQueueOptions::traced_as
   FileQueue* shared_files = nullptr;  ///< LineBlockQueueOptions::shared
-  LabelThinning thinning = {};
+  LabelThinning thinning = {};        ///< not of a worker that reads for itself
   HeldRows held = {};
 };
 
@@ -79,8 +80,6 @@ class QueuePass {
   Result<BatchPtr> ReadBatch(Reader& reader, const std::stop_token& stop);
   /// ReadBatch before rows are left out.
   Result<BatchPtr> ReadWholeBatch(Reader& reader, const std::stop_token& stop);
-  /// Takes out of a batch the rows that the pass leaves out.
-  void Thin(Reader& reader, SlotBatch& batch);
   Result<bool> TakeBlock(Reader& reader, const std::stop_token& stop);
   /// Parses lines of the reader's block, to its end or until the batch is full.
   Status ParseLines(Reader& reader);

@@ -5,7 +5,6 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
-#include "core/hash.h"
 #include "datafeed/row_sink.h"
 #include "dataset/feed_rows.h"
 #include "dataset/line_input.h"
@@ -89,9 +88,11 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
   const LineBlock& block = reader.block;
   reader.sink.BeginBlock(block.file);
   MR_TRY(BeginBlock(block, blocks_, reader.feed.feed()));
-  if (options_.thinning.is_active()) reader.feed.BeginFile((*files_)[block.file]);
+  if (options_.thinning.is_active()) reader.feed.BeginFile((*files_)[block.file], block.file);
   const HeldRows& held = options_.held;
-  const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[block.file]) : 0;
+  const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[block.file], block.file) : 0;
+  const bool samples = options_.sample_rate < 1;
+  const uint64_t sample_seed = samples ? options_.sample.SeedOf((*files_)[block.file], block.file) : 0;
   uint64_t line_number = block.first_line;
   for (std::string_view text = block.text(); !text.empty(); ++line_number) {
     const std::string_view line = block.TakeLine(&text);
@@ -100,7 +101,7 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
       ++reader.held;
       continue;
     }
-    if (!IsSampled(block.file, line_number)) {
+    if (samples && LineDraw::NumberOf(sample_seed, line_number) >= options_.sample_rate) {
       ++reader.sampled_out;
       continue;
     }
@@ -114,12 +115,6 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
   input.Put({block.file, block.first_line, handles});
   bad_lines_->AddLines(static_cast<int64_t>(block.lines));
   return Status::Ok();
-}
-
-bool RowLoader::IsSampled(uint32_t file, uint64_t line) const {
-  if (options_.sample_rate >= 1) return true;
-  const uint64_t number = HashedNumber(Mix64(options_.sample_seed, file), line);
-  return static_cast<double>(number >> 11) * 0x1.0p-53 < options_.sample_rate;
 }
 
 PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {

@@ -30,8 +30,8 @@ class RowLoader {
     int retries = 0;
     std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;  ///< called for each thread
     LineCut cut = {};                                              ///< of the feed's class
-    double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
-    uint64_t sample_seed = 0;  ///< chooses other lines
+    double sample_rate = 1;                                        ///< share of the lines that is read
+    LineDraw sample = {};                                          ///< which ones
     LabelThinning thinning = {};
     HeldRows held = {};
   };
@@ -48,7 +48,6 @@ class RowLoader {
 
   Status ReadAll(Reader& reader, InputChannel& input, const std::stop_token& stop);
   Status ParseBlock(Reader& reader, InputChannel& input);
-  bool IsSampled(uint32_t file, uint64_t line) const;
   PassStats Stats(const std::vector<Reader>& readers) const;
 
   const SlotSchema* schema_;

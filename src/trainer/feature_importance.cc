@@ -55,7 +55,8 @@ void SumUp(const ImportanceReport& report, FeatureImportance* group) {
 }
 
 /// The evaluation's text in memory, with the zeros and merged lines of the job's own dataset.
-Result<std::unique_ptr<InMemoryDataset>> LoadEvaluationRows(const CompiledJob& job, std::stop_token stop) {
+Result<std::unique_ptr<InMemoryDataset>> LoadEvaluationRows(const JobSession& session, std::stop_token stop) {
+  const CompiledJob& job = session.job();
   DataFeedDesc feed = job.desc().data_desc();
   feed.set_drop_last(false);
   if (job.desc().dataset().class_name() == "QueueDataset") ForgetOwnFeed(&feed);
@@ -63,7 +64,8 @@ Result<std::unique_ptr<InMemoryDataset>> LoadEvaluationRows(const CompiledJob& j
   options.threads = job.workers();
   const EvalSet& set = job.config().eval_sets[0];
   ChooseRowsOfSet(job.desc(), set.number, &feed);
-  options.rows = DatasetSettings::FromDesc(job.desc()).ForEvaluation(job.desc(), set.number).rows;
+  const DatasetSettings settings = DatasetSettings::FromDesc(job.desc(), session.draws_lines_as_before());
+  options.rows = settings.ForEvaluation(job.desc(), set.number).rows;
   options.feeds = job.environment().feeds;
   options.output_dir = job.output_dir();
   MR_ASSIGN(std::unique_ptr<InMemoryDataset> rows, InMemoryDataset::Create(feed, set.files, std::move(options)));
@@ -83,7 +85,7 @@ Result<ImportanceReport> MeasureFeatureImportance(JobSession& session, std::stop
   const CompiledJob& job = session.job();
   const auto start = std::chrono::steady_clock::now();
   const FeatureImportanceDesc& desc = job.desc().feature_importance();
-  MR_ASSIGN(const std::unique_ptr<InMemoryDataset> rows, LoadEvaluationRows(job, stop));
+  MR_ASSIGN(const std::unique_ptr<InMemoryDataset> rows, LoadEvaluationRows(session, stop));
   MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(session, *rows));
   ImportanceReport report;
   report.metric = desc.metric();

@@ -125,6 +125,16 @@ std::optional<TrainerDesc> JobOf(const CheckpointManifest& manifest) {
   return desc;
 }
 
+/// What checkpoints say whose runs draw lines by DrawnBy::kName; earlier ones say nothing.
+constexpr std::string_view kDrawnByName = "lines are drawn by: name of the file\n";
+
+/// Whether the job trains on lines that are drawn.
+bool DrawsLines(const TrainerDesc& desc) {
+  const auto& sets = desc.eval().set();
+  return desc.model().has_downsample() || desc.dataset().sample_rate() < 1 ||
+         std::any_of(sets.begin(), sets.end(), [](const EvalDesc::Set& set) { return set.has_share(); });
+}
+
 /// By what evaluations are told apart; empty: they are not.
 std::string WatchedMetric(const TrainerDesc& desc) {
   const EvalDesc& eval = desc.eval();
@@ -314,6 +324,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume() {
   if (!found.has_value()) return StartAnew();
   const CheckpointManifest& manifest = found->manifest;
   if (!job_->desc().infer()) {
+    MR_TRY(DrawLinesAsIn(manifest));
     MR_TRY(CheckInput(manifest).Context("checkpoint \"" + found->folder + "\" does not fit this job"));
   }
   std::string_view metrics = found->metrics;
@@ -393,7 +404,15 @@ Result<std::optional<RunState>> JobCheckpointer::StartAnew() {
 std::string JobCheckpointer::Fingerprint() const {
   std::string text = InputFingerprint(job_->desc(), job_->schema());
   if (job_->feeds_itself()) text += ReaderFingerprint(job_->model().startup, job_->environment().ops);
+  if (DrawsLines(job_->desc()) && !session_->draws_lines_as_before()) text += kDrawnByName;
   return text;
+}
+
+Status JobCheckpointer::DrawLinesAsIn(const CheckpointManifest& manifest) {
+  const std::optional<TrainerDesc> before = JobOf(manifest);
+  const bool drew = DrawsLines(job_->desc()) && (!before.has_value() || DrawsLines(*before));
+  if (!drew || manifest.input_fingerprint().find(kDrawnByName) != std::string::npos) return Status::Ok();
+  return session_->DrawLinesAsBefore(stop_);
 }
 
 Status JobCheckpointer::Fits(const CheckpointManifest& manifest) {

@@ -86,6 +86,8 @@ class JobCheckpointer final : public Checkpointer {
   void TakeChanges(const CheckpointManifest& manifest, RunState* state);
   void ForgetBest(const char* why, RunState* state);
   Status CheckInput(const CheckpointManifest& manifest);
+  /// A run that goes on keeps its rows: lines are drawn by the rule that drew them before.
+  Status DrawLinesAsIn(const CheckpointManifest& manifest);
   /// Whether the files of the epoch in hand hold what they held. `why` ends a refusal.
   Status CheckFiles(const CheckpointManifest& manifest, const std::string& why);
   /// LookAtFiles of rows in memory; false, and does nothing, where they are in files.

@@ -312,7 +312,7 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
 DatasetSettings JobSession::SettingsOfDataset() const {
   const CompiledJob& job = *job_;
   const TrainerDesc& desc = job.desc();
-  DatasetSettings settings = DatasetSettings::FromDesc(desc);
+  DatasetSettings settings = DatasetSettings::FromDesc(desc, draws_lines_as_before_);
   settings.threads = job.workers();
   if (job.has_sections() && !desc.dataset().has_prefetch_batches()) {
     settings.prefetch_batches = 2 * job.micro_batches() * job.workers();
@@ -333,6 +333,13 @@ Status JobSession::BuildDatasets(const std::stop_token& stop) {
     MR_ASSIGN(eval_datasets_.emplace_back(), MakeEvalDataset(set, settings));
   }
   return Status::Ok();
+}
+
+Status JobSession::DrawLinesAsBefore(const std::stop_token& stop) {
+  draws_lines_as_before_ = true;
+  if (own_dataset_ != nullptr) dataset_ = nullptr;
+  eval_datasets_.clear();
+  return BuildDatasets(stop);
 }
 
 void JobSession::SetCalibrations(const EvalReport& report) {

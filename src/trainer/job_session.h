@@ -71,6 +71,10 @@ class JobSession {
   /// where each pass has its own, else of all passes, are dealt to as many streams as in the run that this one goes on
   /// from, which ranks share out. Ranks beyond these read nothing.
   Status SetInputStreams(int64_t pass, int streams);
+  /// For a run that goes on from a checkpoint of an earlier version, before anything is read: makes the datasets anew,
+  /// which draw lines by the rules of then (DrawnBy). A dataset that the session was given stays. kCancelled.
+  Status DrawLinesAsBefore(const std::stop_token& stop);
+  bool draws_lines_as_before() const { return draws_lines_as_before_; }
   /// Of a job with `dist`: the streams of evaluation files that this rank reads, whose sums are kept apart, so that any
   /// number of ranks adds them up in the same order; 0 where all sources of a rank belong together.
   int EvalStreams() const;
@@ -124,8 +128,9 @@ class JobSession {
   std::unique_ptr<LocalCluster> own_cluster_;  ///< of a job with `dist` that nobody gave ranks
   std::unique_ptr<RankGroup> own_ranks_;
   RankGroup* ranks_;
-  int input_streams_ = 0;                      ///< 0: one for each rank that trains
-  int64_t pass_of_streams_ = kAnyPass;         ///< which these are of
+  int input_streams_ = 0;               ///< 0: one for each rank that trains
+  int64_t pass_of_streams_ = kAnyPass;  ///< which these are of
+  bool draws_lines_as_before_ = false;
   std::unique_ptr<RankFileQueue> rank_files_;  ///< of a job of ranks
   TableFactory tables_;                        ///< classes of the job's tables
   std::unique_ptr<Scope> own_root_;

@@ -54,6 +54,46 @@ def write_log(folder, sizes, packed=False, seed=7, bad_every=0):
     return paths
 
 
+def write_rows(folder, sizes, seed=7, bad_every=0):
+    """As write_log, of CSV rows with a mask and a day for filtered_job; every 31st line is blank."""
+    os.makedirs(folder, exist_ok=True)
+    rng = random.Random(seed)
+    paths = []
+    for part, size in enumerate(sizes):
+        lines = ["click,a,b,seen,day\n"]
+        for i in range(size):
+            a = rng.randrange(50)
+            lines.append("%d,%d,%d,%d,2026-11-%02d\n" % (a % 3 == 0, a, rng.randrange(500), rng.random() < 0.8, 1 + i % 28))
+            if bad_every and i % bad_every == 0:
+                lines.append("1,2\n")
+            if i % 31 == 0:
+                lines.append("\n")
+        paths.append(write_file(os.path.join(folder, "part-%d.csv" % part), "".join(lines)))
+    return paths
+
+
+def filtered_job(files, extra="", data="", downsample="", mask=""):
+    """A job of write_rows whose files have more rows than it trains."""
+    model = """model {
+  %s
+  table { name: "t" dim: 4 }
+  layer { name: "e" embedding { slots: ["a", "b"] table: "t" } }
+  layer { name: "y" fc { in: "e" units: 1 } }
+  loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" %s }
+  metric { kind: AUC }
+  optimizer { adagrad { lr: 0.1 } }
+}
+""" % (downsample, mask)
+    features = """data_desc { name: "csv" batch_size: 32 %s
+  feature { name: "label" from: "click" id {} is_dense: true }
+  feature { name: "seen" }
+  feature { name: "a" hash {} }
+  feature { name: "b" hash {} }
+}
+""" % data
+    return features + model + filelist(files) + extra
+
+
 def text_string(text):
     """A string of text format, with what is no plain ASCII as octal escapes of its bytes."""
     raw = text if isinstance(text, bytes) else os.fsencode(text)

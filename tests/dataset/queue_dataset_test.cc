@@ -480,6 +480,42 @@ TEST(DataFeedFactory, AddsAndNames) {
             "a data feed of the class \"MyFeed\" is registered already");
 }
 
+// Examples that are left out by their label, lines of evaluations, bad and blank ones.
+TEST_F(QueueDatasetTest, BatchesFollowTheRowsThatStayWhereverAPassBegins) {
+  desc_ = testing::DescOf("a:uint64 label:uint64[1]");
+  desc_.set_batch_size(10);
+  desc_.mutable_bad_lines()->set_action(BadLinePolicy::SKIP);
+  desc_.mutable_bad_lines()->set_max_fraction(1);
+  uint64_t id = 0;
+  for (const int lines : {237, 3, 0, 164}) {
+    files_.push_back(dir_->path() + "/part-" + std::to_string(files_.size()));
+    std::ofstream file(files_.back());
+    for (int i = 0; i < lines; ++i, ++id) {
+      if (id % 23 != 5) file << "1 " << (id % 17 == 3 ? "bad" : std::to_string(id)) << " 1 " << (id % 5 == 0);
+      file << "\n";
+    }
+  }
+  QueueDatasetOptions options;
+  options.thinned = {"label", 0, 0.3, LineDraw(5, DrawnBy::kName)};
+  options.held = HeldRows(LineDraw(6, DrawnBy::kName), 0, 0.2, false);
+  const auto dataset = QueueDataset::Create(desc_, files_, DataFeedFactory::Builtin(), options).value();
+  PassOptions ordered{.ordered = true};
+  const Pass whole = Read(*dataset, ordered);
+  EXPECT_LE(NotFull(whole, 10), 1);
+  EXPECT_EQ(Sorted(whole.rows), whole.rows);
+  ASSERT_GT(whole.batch_rows.size(), 5U);
+  for (size_t batches = 1; batches < whole.batch_rows.size(); ++batches) {
+    Pass parts = Read(*dataset, ordered, static_cast<int>(batches));
+    PassOptions rest = ordered;
+    rest.trained = &parts.ranges;
+    const Pass second = Read(*dataset, rest);
+    parts.rows.insert(parts.rows.end(), second.rows.begin(), second.rows.end());
+    parts.batch_rows.insert(parts.batch_rows.end(), second.batch_rows.begin(), second.batch_rows.end());
+    EXPECT_EQ(parts.rows, whole.rows) << batches;
+    EXPECT_EQ(parts.batch_rows, whole.batch_rows) << batches;
+  }
+}
+
 /// A class at the level of files: a byte is a row of one id, or says what goes wrong.
 class ByteRows final : public RowFile {
  public:

@@ -226,7 +226,7 @@ TEST_F(RowGroupingTest, ASampleIsTheSameInEveryLoadAndAnotherWithAnotherSeed) {
   EXPECT_LT(sample.size(), 70U);
   options.threads = 3;
   EXPECT_EQ(Rows(*Load(options)), sample);
-  options.rows.sample_seed = 2;
+  options.rows.sample = LineDraw(2, DrawnBy::kName);
   EXPECT_NE(Rows(*Load(options)), sample);
   auto counted = InMemoryDataset::Create(desc_, {file_}, options).value();
   const PassStats stats = counted->LoadIntoMemory({}).value();

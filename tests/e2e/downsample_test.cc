@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "core/sealed_text.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 
@@ -114,6 +116,65 @@ TEST(Downsample, ARunThatGoesOnKeepsThem) {
                               "--set=" + kTenth, "--set=model.downsample.rate=0.5", "--set=epochs=3", "--resume=auto"});
   EXPECT_EQ(changed.Wait(), 2);
   EXPECT_THAT(changed.errors(), HasSubstr("model.downsample.rate"));
+}
+
+// Two folders, by absolute paths, and one of them by another path.
+TEST(Downsample, TheSameExamplesStayWhereverTheFilesLie) {
+  const SmallJob here(900, 2);
+  const SmallJob there(900, 2);
+  const std::string serial = "update_mode: SERIAL\neval { set { name: 'held' share: 0.2 } }\n";
+  const std::string memory = "dataset={ class_name: \"InMemoryDataset\" sample_rate: 0.5 }";
+  for (const bool in_memory : {false, true}) {
+    std::vector<std::string> overrides = {kTenth};
+    if (in_memory) overrides.push_back(memory);
+    const std::string name = in_memory ? "memory" : "queue";
+    ASSERT_EQ(RunThinned(here, name, overrides, serial).code, 0);
+    ASSERT_EQ(RunThinned(there, name, overrides, serial).code, 0);
+    const std::string by = here.folder() + "/../" + here.folder().substr(here.folder().find_last_of('/') + 1) + "/./";
+    std::string named = serial;
+    for (const std::string& file : here.files()) {
+      named += "filelist: \"" + by + file.substr(file.find_last_of('/') + 1) + "\"\n";
+    }
+    ASSERT_EQ(RunThinned(here, name + "_by", overrides, named).code, 0);
+    const auto model = FolderContent(here.folder() + "/" + name + "/model");
+    EXPECT_EQ(FolderContent(there.folder() + "/" + name + "/model"), model) << name;
+    EXPECT_EQ(FolderContent(here.folder() + "/" + name + "_by/model"), model) << name;
+  }
+}
+
+TEST(Downsample, ARunOfAnEarlierCheckpointKeepsItsRuleOfDrawing) {
+  const SmallJob small(900, 2);
+  const std::string serial = "update_mode: SERIAL\n";
+  const std::string sample = "dataset={ class_name: \"InMemoryDataset\" sample_rate: 0.5 }";
+  for (const std::string& drawn : {kTenth, sample}) {
+    const std::string out = small.folder() + (drawn == sample ? "/sample" : "/thinned");
+    const auto run = [&](const char* name, int epochs, bool resumes) {
+      std::vector<std::string> arguments = {"--trainer_desc=" + small.DeepJob(serial), "--output_dir=" + out + name,
+                                            "--set=" + drawn, "--set=epochs=" + std::to_string(epochs)};
+      if (resumes) arguments.push_back("--resume=auto");
+      Process trainer("trainer", arguments);
+      EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+      return ReadFile(out + name + "/run.json").value();
+    };
+    run("whole", 3, false);
+    run("parts", 1, false);
+    // As earlier versions wrote it.
+    const std::string said = "lines are drawn by: name of the file\\n";
+    for (const auto& entry : std::filesystem::directory_iterator(out + "parts/checkpoints")) {
+      const std::string path = entry.path().string() + "/MANIFEST";
+      if (entry.is_symlink() || !std::filesystem::exists(path)) continue;
+      std::string text = ReadSealedText(path).value();
+      ASSERT_THAT(text, HasSubstr(said));
+      text.erase(text.find(said), said.size());
+      std::ofstream(path) << SealText(text);
+    }
+    const std::string second = run("parts", 2, true);
+    const std::string third = run("parts", 3, true);
+    EXPECT_NE(FolderContent(out + "parts/model"), FolderContent(out + "whole/model")) << drawn;
+    const std::string counter = drawn == sample ? "sampled_out" : "downsampled";
+    EXPECT_GT(NumberIn(second, counter), 100);
+    EXPECT_EQ(NumberIn(third, counter), NumberIn(second, counter)) << "and so do those that go on from it";
+  }
 }
 
 TEST(Downsample, WhatCannotBeMadeGoodIsRefused) {
