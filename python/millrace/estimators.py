@@ -6,13 +6,12 @@
 
 import inspect
 import os
-import shutil
 import tempfile
 import warnings
 
 import numpy as np
 
-from . import _checks, _columns
+from . import _checks, _columns, _millrace
 from ._settings import quoted
 from .errors import ConfigError, Error
 from .job import Job
@@ -79,20 +78,17 @@ class _Estimator:
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name != "_predictor"}
 
+    def __setstate__(self, state):
+        if "model_" in state:
+            _millrace.check_model_files(state["model_"])
+        vars(self).update(state)
+
     def save(self, folder):
-        """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`; an earlier model there is replaced. Of
-        more than two classes these give the probability of each, in the order of classes_."""
+        """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`; an earlier model there is replaced as
+        soon as the new one is whole, unless other files lie in its folder. Of more than two classes these give the probability of
+        each, in the order of classes_."""
         self._check_fitted()
-        if os.path.exists(os.path.join(folder, "MODEL")):
-            shutil.rmtree(folder)
-        elif os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
-            raise ConfigError("save: %s is there and is no saved model: it is not replaced" % quoted(os.fspath(folder)))
-        os.makedirs(folder, exist_ok=True)
-        for name, content in self.model_.items():
-            path = os.path.join(folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(content)
+        _millrace.write_model_files(self.model_, os.fspath(folder))
 
     def _check_fitted(self):
         if hasattr(self, "model_"):

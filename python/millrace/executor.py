@@ -23,9 +23,6 @@ from .trainer_desc import TrainerFactory
 __all__ = ["Executor", "FetchHandler", "export_model", "load_inference_model", "load_persistables", "save_inference_model",
            "save_persistables"]
 
-# All that export_model writes: what it may replace.
-_EXPORTED = ("model.pdmodel", "model.pdiparams", "model.data_feed.prototxt", "offline.onnx")
-
 
 class FetchHandler:
     """Looks at variables while a program trains: derive, and write handler.
@@ -382,10 +379,6 @@ def export_model(dirname, feeded_var_names, target_vars, main_program=None, scop
     if vocabulary is not None:
         fields.append("vocabulary: %d" % _checks.whole("export_model: vocabulary", vocabulary, 1))
     dirname = _checks.path("export_model: dirname", dirname)
-    for other in sorted(os.listdir(dirname)) if os.path.isdir(dirname) else ():
-        if other not in _EXPORTED:
-            raise ConfigError('export_model: "%s" holds "%s", which is of no exported model, and the folder would be replaced; '
-                              "give another one" % (dirname, other))
     _scope(scope)._scope.export_model(program._test_bytes(), _lines("export_model", program, feeded_var_names),
                                       [name_in(program, var, "export_model: target_vars: ") for var in targets], " ".join(fields),
                                       dirname)

@@ -6,8 +6,39 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <vector>
+
+#include "core/file.h"
 
 namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a file system that cannot exchange two folders has the old one as, for a moment.
+constexpr std::string_view kReplacedSuffix = ".millrace-replaced";
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+/// The files and the empty folders below a folder, by their names in it. Links are not followed: they are what would be
+/// removed.
+Result<std::vector<std::string>> FilesBelow(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const fs::file_type type = entry->symlink_status(error).type();
+    if (error) break;
+    if (type == fs::file_type::directory && !fs::is_empty(entry->path(), error)) continue;
+    files.push_back(entry->path().lexically_relative(folder).string());
+  }
+  if (error) return IoError("cannot read the folder \"" + folder + "\": " + error.message());
+  return files;
+}
+
+}  // namespace
 
 Status MakeFolder(const std::string& path) {
   std::error_code error;
@@ -16,43 +47,64 @@ Status MakeFolder(const std::string& path) {
 }
 
 Status ReplaceFolder(const std::string& from, const std::string& to) {
+  const std::string what = "cannot rename \"" + from + "\" to \"" + to + "\"";
   if (rename(from.c_str(), to.c_str()) == 0) return Status::Ok();
+  // Another failure is not that of a place that is taken: an exchange would only hide its reason behind its own.
+  if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return IoErrorFromErrno(what, errno);
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return RemoveFolder(from);
-  return IoErrorFromErrno("cannot rename \"" + from + "\" to \"" + to + "\"", errno);
+  if (errno != EINVAL && errno != ENOSYS) return IoErrorFromErrno(what, errno);
+  const std::string old = to + std::string(kReplacedSuffix);
+  MR_TRY(RemoveFolder(old));
+  if (rename(to.c_str(), old.c_str()) != 0) return IoErrorFromErrno(what, errno);
+  if (rename(from.c_str(), to.c_str()) == 0) return RemoveFolder(old);
+  Status failed = IoErrorFromErrno(what, errno);
+  if (rename(old.c_str(), to.c_str()) == 0) return failed;
+  return IoError(failed.message() + "; what was there is now \"" + old + "\"");
 }
 
-Status WriteFolder(const std::string& to, const std::function<Status(const std::string& folder)>& write) {
+Status WriteFolder(const std::string& to, const EarlierFiles& earlier,
+                   const std::function<Status(const std::string& folder)>& write) {
   // "model/" is "model": what lies beside it is not in it.
   std::string place = to;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
+  MR_TRY(CheckReplaced(place, earlier));
   const std::string beside = place + std::string(kUnfinishedSuffix);
   MR_TRY(RemoveFolder(beside));
   MR_TRY(MakeFolder(beside));
   Status status = write(beside);
+  if (status.ok()) status = SyncFolder(beside);
+  // Writing may take long enough for somebody to put a file there.
+  if (status.ok()) status = CheckReplaced(place, earlier);
   if (status.ok()) status = ReplaceFolder(beside, place);
   std::error_code error;
   if (!status.ok()) std::filesystem::remove_all(beside, error);
+  if (status.ok()) status = SyncFolder(FolderOf(place));
   return status;
 }
 
-Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files) {
+Status CheckReplaced(const std::string& folder, const EarlierFiles& earlier) {
   std::error_code error;
-  const std::filesystem::file_type type = std::filesystem::symlink_status(folder, error).type();
-  const bool is_there = type != std::filesystem::file_type::not_found;
-  if (is_there && error) return IoError("cannot look at \"" + folder + "\": " + error.message());
-  if (is_there && !std::filesystem::is_directory(folder, error)) {
+  const fs::file_type type = fs::symlink_status(folder, error).type();
+  if (type == fs::file_type::not_found) return Status::Ok();
+  if (error) return IoError("cannot look at \"" + folder + "\": " + error.message());
+  if (!fs::is_directory(folder, error)) {
     return InvalidConfig("\"" + folder +
                          "\" is a file, and the folder of a model would take its place: move it away, or choose "
                          "another name");
   }
-  const bool is_used = std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error);
-  const auto has = [&](std::string_view file) {
-    return std::filesystem::exists(folder + "/" + std::string(file), error);
-  };
-  if (!is_used || error || std::any_of(files.begin(), files.end(), has)) return Status::Ok();
-  return InvalidConfig("the folder \"" + folder +
-                       "\" is there, holds no saved model, and the new one would take its place: move it away, or "
-                       "choose another folder");
+  MR_ASSIGN(std::vector<std::string> others, FilesBelow(folder));
+  const size_t all = others.size();
+  const std::set<std::string> known = all == 0 ? std::set<std::string>() : earlier(folder);
+  std::erase_if(others, [&known](const std::string& file) { return known.contains(file); });
+  if (others.empty()) return Status::Ok();
+  std::sort(others.begin(), others.end());
+  constexpr size_t kNamed = 3;
+  std::string names;
+  for (size_t i = 0; i < std::min(others.size(), kNamed); ++i) names += (i == 0 ? "\"" : ", \"") + others[i] + "\"";
+  if (others.size() > kNamed) names += " and " + std::to_string(others.size() - kNamed) + " more";
+  return InvalidConfig("the folder \"" + folder + "\" is there, " +
+                       (others.size() == all ? "holds no saved model" : "holds more than a saved model") + " (" +
+                       names + "), and the new one would take its place: move it away, or choose another folder");
 }
 
 Status RemoveFolder(const std::string& path) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -17,18 +17,22 @@ inline constexpr std::string_view kUnfinishedSuffix = ".millrace-writing";
 Status MakeFolder(const std::string& path);
 
 /// Puts the finished folder `from` under the name `to`, in one step: whoever looks sees the old folder or the new one.
-/// The old one, if any, is removed. Both must be on one file system. kIo.
+/// A file system that cannot exchange two folders has neither for a moment, and after a crash then the old one beside
+/// it. The old one, if any, is removed. Both must be on one file system. kIo with the reason of the rename that failed.
 Status ReplaceFolder(const std::string& from, const std::string& to);
+
+/// Says which files of a folder an earlier save wrote, by their names in it; of a folder that no save wrote, none.
+using EarlierFiles = std::function<std::set<std::string>(const std::string& folder)>;
 
 /// Lets `write` fill a new folder beside `to`, TO.millrace-writing, and puts that in the place of `to`: whole, or, when
 /// something fails, not at all. Nothing is left of what failed; what a killed process left is removed by the next call.
-/// kIo, and what `write` returns.
-Status WriteFolder(const std::string& to, const std::function<Status(const std::string& folder)>& write);
+/// The errors of CheckReplaced, at first and once the new folder is written, kIo, and what `write` returns.
+Status WriteFolder(const std::string& to, const EarlierFiles& earlier,
+                   const std::function<Status(const std::string& folder)>& write);
 
-/// kInvalidConfig for a folder that ReplaceFolder would remove although it holds something else than what is to take
-/// its place: files, and none of `files` among them. A file of that name is an error, too; kIo when that cannot be
-/// seen.
-Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files);
+/// kInvalidConfig for a folder that WriteFolder would remove although it holds files that `earlier` does not name, with
+/// some of them. A file of that name is an error, too; kIo when that cannot be seen.
+Status CheckReplaced(const std::string& folder, const EarlierFiles& earlier);
 
 /// Removes a folder with everything in it; one that is not there is no error. kIo.
 Status RemoveFolder(const std::string& path);

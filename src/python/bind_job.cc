@@ -24,6 +24,7 @@
 #include "python/run_history.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
+#include "serving/inference_model.h"
 #include "trainer/batch_observers.h"
 #include "trainer/checkpoint_store.h"
 #include "trainer/feature_preparation.h"
@@ -169,7 +170,7 @@ class PyJob {
     state.step = summary_.is_best_model ? summary_.eval.step : summary_.batches;
     state.examples = summary_.is_best_model ? summary_.eval.trained_examples : summary_.examples;
     RunInterruptibly([&](const std::stop_token& stop) {
-      ThrowUnlessOk(CheckReplaced(folder, {"MODEL"}));
+      ThrowUnlessOk(CheckReplaced(folder, FilesOfModel));
       ThrowUnlessOk(SaveJobModel(*session_, state, TableContent::kWeights, folder, {stop, {}}));
     });
     // A callback may end a run where it has not been evaluated.

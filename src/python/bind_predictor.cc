@@ -27,6 +27,7 @@
 #include "python/interruptible.h"
 #include "python/py_frame.h"
 #include "serving/absent_slots.h"
+#include "serving/inference_model.h"
 #include "serving/predictor.h"
 
 namespace py = pybind11;
@@ -514,6 +515,18 @@ py::object CutRows(const py::handle& given, bool are_ids) {
   return py::make_tuple(numbers.ToArray(), offsets);
 }
 
+/// The model of an estimator, as a pickle of anybody's may have it.
+std::map<std::string, std::string> ModelFilesOf(const py::dict& given) {
+  std::map<std::string, std::string> files;
+  for (const auto& [name, content] : given) {
+    if (!py::isinstance<py::str>(name) || !py::isinstance<py::bytes>(content)) {
+      throw StatusError(BadData("the model of an estimator is bytes by the names of its files"));
+    }
+    files[name.cast<std::string>()] = content.cast<std::string>();
+  }
+  return files;
+}
+
 }  // namespace
 
 void BindPredictor(py::module_& module) {
@@ -532,6 +545,12 @@ void BindPredictor(py::module_& module) {
       .def("has_features", &PyPredictor::has_features)
       .def("score_frame", &PyPredictor::ScoreFrame, py::arg("frame"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));
+  module.def("check_model_files", [](const py::dict& files) { ThrowUnlessOk(CheckModelFiles(ModelFilesOf(files))); });
+  module.def("write_model_files", [](const py::dict& files, const std::string& folder) {
+    const std::map<std::string, std::string> all = ModelFilesOf(files);
+    const py::gil_scoped_release others_may_run;
+    ThrowUnlessOk(WriteModelFiles(all, folder));
+  });
   module.def("cut_rows", &CutRows, py::arg("given"), py::arg("are_ids"));
 }
 

@@ -119,7 +119,19 @@ std::string ModelExport::FindIdBeyond(const SlotBatch& batch, int* row) const {
 Status ModelExport::Write(Scope& root, const LongWork& work) const {
   Scope parameters(&root, Cpu());
   MR_TRY(FillDenseTables(tables_, desc_.vocabulary(), root, parameters, work));
-  return WriteFolder(folder_, [&](const std::string& folder) { return WriteFiles(parameters, folder, work); });
+  return WriteFolder(folder_, FilesOfExport,
+                     [&](const std::string& folder) { return WriteFiles(parameters, folder, work); });
+}
+
+std::set<std::string> FilesOfExport(const std::string& /*folder*/) {
+  return {"offline.onnx",
+          "online.onnx",
+          "model.pdmodel",
+          "model.pdiparams",
+          "model.data_feed.prototxt",
+          "online.pdmodel",
+          "online.pdiparams",
+          "online.data_feed.prototxt"};
 }
 
 Status ModelExport::WriteFiles(const Scope& parameters, const std::string& folder, const LongWork& work) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,9 @@ class ModelExport {
   /// costs nothing.
   std::string FindIdBeyond(const SlotBatch& batch, int* row) const;
 
-  /// Writes the folder, whole or not at all; one that is there is replaced. Nobody may train meanwhile. kInvalidConfig
-  /// when a table has ids beyond the vocabulary, kIo with the system's reason, kCancelled when `work` is stopped.
+  /// Writes the folder, whole or not at all; one that is there is replaced, if it holds nothing but an export. Nobody
+  /// may train meanwhile. kInvalidConfig when a table has ids beyond the vocabulary, kIo with the system's reason,
+  /// kCancelled when `work` is stopped.
   Status Write(Scope& root, const LongWork& work = {}) const;
 
  private:
@@ -58,5 +60,8 @@ class ModelExport {
   std::vector<DenseTable> tables_;
   std::vector<std::string> table_slots_;  ///< whose ids are rows of tables_
 };
+
+/// The files that exports write: no list of them is in the folder, which is for other runtimes.
+std::set<std::string> FilesOfExport(const std::string& folder);
 
 }  // namespace millrace

@@ -148,11 +148,54 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   return WriteFileAtomically(folder + "/MODEL", SealText(std::move(text)));
 }
 
+/// MODEL alone, without a look at the files that it lists.
+Result<InferenceModel> ReadModelFile(const std::string& folder) {
+  MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
+  MR_ASSIGN(const std::string text, ReadSealedText(path));
+  InferenceModel model;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
+    return BadData("\"" + path + "\" is not a model that this version reads");
+  }
+  if (model.format_version() != kModelFormatVersion) {
+    return BadData("\"" + path + "\" has format version " + std::to_string(model.format_version()) +
+                   "; this program reads version " + std::to_string(kModelFormatVersion));
+  }
+  return model;
+}
+
 }  // namespace
 
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder) {
-  MR_TRY(CheckReplaced(folder, {"MODEL"}));
-  return WriteFolder(folder, [&](const std::string& beside) { return WriteModel(source, beside); });
+  return WriteFolder(folder, FilesOfModel, [&](const std::string& beside) { return WriteModel(source, beside); });
+}
+
+std::set<std::string> FilesOfModel(const std::string& folder) {
+  const Result<InferenceModel> model = ReadModelFile(folder);
+  if (!model.ok()) return {};
+  std::set<std::string> files = {"MODEL", "tables"};  // a folder, which is empty without tables
+  for (const StoredFile& file : model->file()) files.insert(file.name());
+  return files;
+}
+
+Status CheckModelFiles(const std::map<std::string, std::string>& files) {
+  for (const auto& [name, content] : files) {
+    if (!StaysInFolder(name)) {
+      return BadData("a model names a file \"" + name + "\", which lies outside its folder; it is not written");
+    }
+  }
+  return Status::Ok();
+}
+
+Status WriteModelFiles(const std::map<std::string, std::string>& files, const std::string& folder) {
+  MR_TRY(CheckModelFiles(files));
+  return WriteFolder(folder, FilesOfModel, [&files](const std::string& beside) {
+    for (const auto& [name, content] : files) {
+      const std::string path = beside + "/" + name;
+      MR_TRY(MakeFolder(std::filesystem::path(path).parent_path().string()));
+      MR_TRY(WriteFileAtomically(path, content));
+    }
+    return Status::Ok();
+  });
 }
 
 std::string ModelInOutput(const std::string& folder) {
@@ -171,18 +214,9 @@ Status NoModelIn(const std::string& folder, const std::string& nor) {
 }
 
 Result<InferenceModel> ReadInferenceModel(const std::string& folder, int threads, const std::stop_token& stop) {
-  const Result<std::string> found = FileInFolder(folder, "MODEL");
-  if (found.status().code() == StatusCode::kNotFound) return NoModelIn(folder);
-  MR_ASSIGN(const std::string path, found);
-  MR_ASSIGN(const std::string text, ReadSealedText(path));
-  InferenceModel model;
-  if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
-    return BadData("\"" + path + "\" is not a model that this version reads");
-  }
-  if (model.format_version() != kModelFormatVersion) {
-    return BadData("\"" + path + "\" has format version " + std::to_string(model.format_version()) +
-                   "; this program reads version " + std::to_string(kModelFormatVersion));
-  }
+  Result<InferenceModel> read = ReadModelFile(folder);
+  if (read.status().code() == StatusCode::kNotFound) return NoModelIn(folder);
+  MR_ASSIGN(InferenceModel model, std::move(read));
   MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()},
                           {model.variable().begin(), model.variable().end()}, threads, {stop}));
   return model;

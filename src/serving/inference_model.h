@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -46,9 +48,17 @@ struct InferenceSource {
 /// Writes a model that Predictor loads: FOLDER with the programs pruned to the prediction (`offline`: fed with ids;
 /// `online`: fed with pooled embeddings), their parameters and tables, and MODEL with checksums. docs/formats/model.md.
 ///
-/// The folder appears whole or not at all; one that is there is replaced, if it holds a model or nothing. Nobody may
-/// train meanwhile. kIo with the system's reason; kCancelled after a stop request.
+/// The folder appears whole or not at all; one that is there is replaced, if it holds nothing but the files of a model.
+/// Nobody may train meanwhile. kIo with the system's reason; kCancelled after a stop request.
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder);
+
+/// The files of the model in a folder, as its MODEL lists them; none where there is no such file, or it is damaged.
+std::set<std::string> FilesOfModel(const std::string& folder);
+
+/// kBadData for a model kept as its files by name, of which one lies outside its folder.
+Status CheckModelFiles(const std::map<std::string, std::string>& files);
+/// Writes such a model as SaveInferenceModel does.
+Status WriteModelFiles(const std::map<std::string, std::string>& files, const std::string& folder);
 
 /// The folder of the model in the output folder of a run; empty: there is none.
 std::string ModelInOutput(const std::string& folder);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -313,10 +314,10 @@ class ShardFiles {
       const std::string number = std::to_string(shard);
       const std::string path = folder_ + "/part-000-" + std::string(5 - number.size(), '0') + number + ".gz";
       std::FILE* file = std::fopen(path.c_str(), "ab");
-      if (file == nullptr) return IoError(path + ": cannot open it to write");
+      if (file == nullptr) return IoErrorFromErrno("cannot make \"" + path + "\"", errno);
       const std::string bytes = GzipMember(texts_[shard]);
       const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-      if (std::fclose(file) != 0 || !written) return IoError(path + ": cannot write it");
+      if (std::fclose(file) != 0 || !written) return IoErrorFromErrno("cannot write \"" + path + "\"", errno);
       texts_[shard].clear();
     }
     are_made_ = true;
@@ -392,6 +393,16 @@ Result<std::vector<std::string>> ServerTableFiles(const std::string& folder) {
   return names;
 }
 
+std::set<std::string> FilesOfServerTable(const std::string& folder) {
+  std::set<std::string> files;
+  const Result<std::vector<std::string>> names = NamesIn(folder);
+  if (!names.ok()) return files;
+  for (const std::string& name : *names) {
+    if (name.starts_with("part-000-") && name.ends_with(".gz")) files.insert(name);
+  }
+  return files;
+}
+
 Status LoadServerRows(const std::string& folder, SparseTable* table, ShardRange shards, const std::stop_token& stop) {
   MR_ASSIGN(TableHeader header, HeaderOf(*table, shards));
   const CountedTable* const counted = AsCounted(table);
@@ -417,7 +428,8 @@ Status SaveServerRows(const SparseTable& table, const std::string& folder, const
                          "and adam. program.save_dir keeps it for Millrace");
   }
   const CtrRows* const rows = counted != nullptr ? &counted->policy() : nullptr;
-  return WriteFolder(folder, [&](const std::string& made) { return WriteShards(table, layout, rows, made, stop); });
+  return WriteFolder(folder, FilesOfServerTable,
+                     [&](const std::string& made) { return WriteShards(table, layout, rows, made, stop); });
 }
 
 Result<std::vector<float>> ReadServerDense(const std::string& folder, const std::stop_token& stop) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace millrace {
 /// Files of a folder in which a server of Paddle's the_one_ps saved one of its tables (docs/formats/server_table.md),
 /// in the order of servers and shards. kNotFound when it has none; kIo.
 Result<std::vector<std::string>> ServerTableFiles(const std::string& folder);
+
+/// Those that SaveServerRows wrote there, by name.
+std::set<std::string> FilesOfServerTable(const std::string& folder);
 
 /// Reads the rows of `shards` that servers saved in `folder` into a table that has none of them. Of a table that counts
 /// shows and clicks rows are whole, but for their slot. Of others, beside weights, the state of Adam is read, and that

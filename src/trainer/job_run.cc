@@ -20,6 +20,9 @@
 #include "dist/rank_restarts.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
+#include "serving/export_model.h"
+#include "serving/inference_model.h"
+#include "table/server_rows.h"
 #include "trainer/bytes_line.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
@@ -215,16 +218,21 @@ Status ReportImportance(JobSession& session, const std::stop_token& stop, std::F
   return WriteFileAtomically(folder + "/feature_importance.json", ImportanceJson(report));
 }
 
-Status CheckReplacedFolders(const CompiledJob& job) {
+Status CheckReplacedFolders(const CompiledJob& job, const std::string& resume) {
   const bool saves = job.desc().output().save_inference_model() && !job.model().prediction.empty();
-  if (saves && !job.output_dir().empty()) MR_TRY(CheckReplaced(job.output_dir() + "/model", {"MODEL"}));
+  if (saves && !job.output_dir().empty()) MR_TRY(CheckReplaced(job.output_dir() + "/model", FilesOfModel));
+  const bool saves_passes = job.is_incremental() && !job.model().prediction.empty() && !job.output_dir().empty();
+  for (int64_t pass = saves_passes ? CompletePasses(resume, job.output_dir()) : job.passes(); pass < job.passes();
+       ++pass) {
+    MR_TRY(CheckReplaced(job.output_dir() + "/models/" + job.PassName(pass), FilesOfModel));
+  }
   if (const ProgramFiles& program = job.desc().program(); program.has_save_server_dir()) {
     for (const ServerTable& table : job.model().server_tables) {
-      MR_TRY(CheckReplaced(ServerTableFolder(program.save_server_dir(), table.id), {"part-000-00000.gz"}));
+      MR_TRY(CheckReplaced(ServerTableFolder(program.save_server_dir(), table.id), FilesOfServerTable));
     }
   }
   for (const ModelExport& planned : job.exports()) {
-    MR_TRY(CheckReplaced(planned.folder(), {"model.pdmodel", "offline.onnx"}));
+    MR_TRY(CheckReplaced(planned.folder(), FilesOfExport));
   }
   return Status::Ok();
 }
@@ -249,7 +257,7 @@ Status CheckRequest(const CompiledJob& job, const std::string& resume, const std
         "--model=best names the parameters of an inference: it goes with --set infer=true and --resume=auto; a "
         "training goes on from the last ones");
   }
-  return infer ? Status::Ok() : CheckReplacedFolders(job);
+  return infer ? Status::Ok() : CheckReplacedFolders(job, resume);
 }
 
 /// The losses of which no example counted.

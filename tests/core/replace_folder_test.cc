@@ -5,6 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
+
+#include "core/file.h"
 
 namespace millrace {
 namespace {
@@ -22,6 +25,8 @@ class WriteFolderTest : public testing::Test {
   std::string folder_;
 };
 
+std::set<std::string> OfModel(const std::string& /*folder*/) { return {"MODEL", "tables/deep"}; }
+
 Status WriteOne(const std::string& folder) {
   std::ofstream(folder + "/MODEL") << "new";
   return Status::Ok();
@@ -32,13 +37,13 @@ TEST_F(WriteFolderTest, LeavesNothingOfWhatFailed) {
     std::ofstream(folder + "/half") << "half";
     return IoError("the disk is full");
   };
-  EXPECT_EQ(WriteFolder(folder_ + "/model", fail).message(), "the disk is full");
+  EXPECT_EQ(WriteFolder(folder_ + "/model", OfModel, fail).message(), "the disk is full");
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(WriteFolderTest, TakesAFolderWithASlashForTheSameFolder) {
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(WriteFolder(folder_ + "/model/", WriteOne).ok());
+    ASSERT_TRUE(WriteFolder(folder_ + "/model/", OfModel, WriteOne).ok());
     EXPECT_TRUE(std::filesystem::exists(folder_ + "/model/MODEL"));
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/model/.writing"));
@@ -47,37 +52,89 @@ TEST_F(WriteFolderTest, TakesAFolderWithASlashForTheSameFolder) {
 TEST_F(WriteFolderTest, AFolderOfTheUsersBesideItStays) {
   std::filesystem::create_directories(folder_ + "/model.writing");
   std::ofstream(folder_ + "/model.writing/thesis.tex") << "years";
-  ASSERT_TRUE(WriteFolder(folder_ + "/model", WriteOne).ok());
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", OfModel, WriteOne).ok());
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/model.writing/thesis.tex"));
 }
 
 TEST_F(WriteFolderTest, WhatAKilledProcessLeftIsTakenAway) {
   std::string beside;
-  ASSERT_TRUE(WriteFolder(folder_ + "/model", [&beside](const std::string& folder) {
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", OfModel, [&beside](const std::string& folder) {
                 beside = folder;
                 return WriteOne(folder);
               }).ok());
   std::filesystem::create_directories(beside);
   std::ofstream(beside + "/half") << "half";
-  ASSERT_TRUE(WriteFolder(folder_ + "/model", WriteOne).ok());
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", OfModel, WriteOne).ok());
   EXPECT_FALSE(std::filesystem::exists(beside));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/model/half"));
 }
 
 TEST_F(WriteFolderTest, AFolderOfOtherFilesIsNotReplaced) {
-  EXPECT_TRUE(CheckReplaced(folder_ + "/none", {"MODEL"}).ok());
-  EXPECT_TRUE(CheckReplaced(folder_, {"MODEL"}).ok());  // empty
+  EXPECT_TRUE(CheckReplaced(folder_ + "/none", OfModel).ok());
+  EXPECT_TRUE(CheckReplaced(folder_, OfModel).ok());  // empty
   std::ofstream(folder_ + "/model") << "weights of mine";
-  EXPECT_THAT(CheckReplaced(folder_ + "/model", {"MODEL"}).message(), HasSubstr("is a file"));
+  EXPECT_THAT(CheckReplaced(folder_ + "/model", OfModel).message(), HasSubstr("is a file"));
   std::ofstream(folder_ + "/thesis.tex") << "years";
-  EXPECT_THAT(CheckReplaced(folder_, {"MODEL"}).message(), HasSubstr("is there, holds no saved model"));
-  std::ofstream(folder_ + "/MODEL") << "a model";
-  EXPECT_TRUE(CheckReplaced(folder_, {"MODEL"}).ok());
+  EXPECT_THAT(CheckReplaced(folder_, OfModel).message(), HasSubstr("is there, holds no saved model"));
+  EXPECT_EQ(ReadFile(folder_ + "/thesis.tex").value(), "years");
+}
+
+TEST_F(WriteFolderTest, AFolderIsReplacedWhenAllItsFilesAreOfAModel) {
+  const std::string model = folder_ + "/model";
+  std::filesystem::create_directories(model + "/tables");
+  std::ofstream(model + "/MODEL") << "old";
+  std::ofstream(model + "/tables/deep") << "old";
+  ASSERT_TRUE(WriteFolder(model, OfModel, WriteOne).ok());
+  EXPECT_FALSE(std::filesystem::exists(model + "/tables"));
+}
+
+TEST_F(WriteFolderTest, AFileBesideAModelKeepsItsFolder) {
+  const std::string model = folder_ + "/model";
+  for (const char* mine : {"notes.txt", "tables/mine", ".git/config", "empty/"}) {
+    std::filesystem::create_directories(std::filesystem::path(model + "/" + mine).parent_path());
+    std::ofstream(model + "/MODEL") << "old";
+    if (!std::string(mine).ends_with('/')) std::ofstream(model + "/" + mine) << "years";
+    const Status refused = WriteFolder(model, OfModel, WriteOne);
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidConfig) << mine;
+    EXPECT_THAT(refused.message(), HasSubstr("holds more than a saved model (\"")) << mine;
+    EXPECT_EQ(ReadFile(model + "/MODEL").value(), "old");
+    EXPECT_FALSE(std::filesystem::exists(model + std::string(kUnfinishedSuffix)));
+    std::filesystem::remove_all(model);
+  }
+}
+
+TEST_F(WriteFolderTest, AFolderBelowALinkIsNoPartOfTheModel) {
+  const std::string model = folder_ + "/model";
+  std::filesystem::create_directories(folder_ + "/mine");
+  std::filesystem::create_directories(model);
+  std::ofstream(folder_ + "/mine/deep") << "years";
+  std::filesystem::create_directory_symlink(folder_ + "/mine", model + "/tables");
+  EXPECT_THAT(WriteFolder(model, OfModel, WriteOne).message(), HasSubstr("(\"tables\")"));
+  EXPECT_EQ(ReadFile(folder_ + "/mine/deep").value(), "years");
+}
+
+TEST_F(WriteFolderTest, AFileThatCameWhileTheNewFolderWasWrittenStays) {
+  const std::string model = folder_ + "/model";
+  ASSERT_TRUE(WriteFolder(model, OfModel, WriteOne).ok());
+  const Status late = WriteFolder(model, OfModel, [&model](const std::string& folder) {
+    std::ofstream(model + "/notes.txt") << "mine";
+    return WriteOne(folder);
+  });
+  EXPECT_THAT(late.message(), HasSubstr("holds more than a saved model (\"notes.txt\")"));
+  EXPECT_EQ(ReadFile(model + "/notes.txt").value(), "mine");
+}
+
+TEST_F(WriteFolderTest, TheReasonOfARenameThatFailedIsReported) {
+  std::filesystem::create_directories(folder_ + "/from");
+  // Neither of these is "No such file or directory", which an exchange with a folder that is not there would say.
+  EXPECT_THAT(ReplaceFolder(folder_ + "/from", folder_ + "/from/inner").message(), HasSubstr("Invalid argument"));
+  EXPECT_THAT(ReplaceFolder(folder_ + "/from", folder_ + "/" + std::string(300, 'x')).message(),
+              HasSubstr("File name too long"));
 }
 
 TEST_F(WriteFolderTest, WhatCannotBeLookedAtIsNoFile) {
   const std::string folder = folder_ + "/" + std::string(300, 'x');
-  const Status status = CheckReplaced(folder, {"MODEL"});
+  const Status status = CheckReplaced(folder, OfModel);
   EXPECT_EQ(status.code(), StatusCode::kIo);
   EXPECT_EQ(status.message(), "cannot look at \"" + folder + "\": File name too long");
 }

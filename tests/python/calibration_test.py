@@ -54,6 +54,24 @@ class CalibrationTest(unittest.TestCase):
         job.save_model(os.path.join(folder, "model"))
         return millrace.Predictor(os.path.join(folder, "model")).predict(rows)
 
+    def test_files_of_the_user_keep_a_folder_from_being_replaced(self):
+        job = millrace.Job.from_text(JOB % ("", ""))
+        job.fit(clicks(200, 1), clicks(200, 2), verbose=False)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("MODEL", "thesis.tex"):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write("mine")
+            with self.assertRaisesRegex(millrace.ConfigError, r'holds no saved model \("MODEL", "thesis.tex"\)'):
+                job.save_model(folder)
+            path = os.path.join(folder, "model")
+            job.save_model(path)
+            job.save_model(path)
+            with open(os.path.join(path, "notes.txt"), "w", encoding="utf-8") as file:
+                file.write("mine")
+            with self.assertRaisesRegex(millrace.ConfigError, r'holds more than a saved model \("notes.txt"\)'):
+                job.save_model(path)
+            self.assertTrue(os.path.exists(os.path.join(path, "notes.txt")))
+
     def both(self, loss, calibration):
         """Scores of the evaluation's rows by the same model without and with a calibration, and its report."""
         train, test = clicks(1500, 1), clicks(3000, 2)

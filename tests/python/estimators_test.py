@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import tempfile
@@ -190,7 +191,7 @@ class EstimatorsTest(unittest.TestCase):
             model.save(path)
             model.save(path)  # in place of the one before
             np.testing.assert_allclose(millrace.Predictor(path).predict(columns), model.predict(columns), rtol=1e-6)
-            with self.assertRaisesRegex(millrace.ConfigError, "save: .* is no saved model: it is not replaced"):
+            with self.assertRaisesRegex(millrace.ConfigError, r'the folder ".*" is there, holds no saved model \("model/MODEL"'):
                 model.save(folder)
         error = np.sqrt(np.mean((model.predict(columns) - hours)**2))
         self.assertAlmostEqual(model.report_.evaluation["rmse"], error, 4)  # in units of y
@@ -231,6 +232,57 @@ class EstimatorsTest(unittest.TestCase):
             lines = [",".join(columns)] + [",".join("" if v is None else str(v) for v in row) for row in zip(*columns.values())]
             scores = millrace.Predictor(os.path.join(folder, "model")).predict_lines(lines, without=["label"])
         np.testing.assert_array_equal(scores.astype(np.float64), expected[:, 1])
+
+    def test_files_of_the_user_keep_a_folder_from_being_replaced(self):
+        columns, y, _ = people()
+        model = millrace.Classifier(epochs=1).fit(columns, y)
+        with tempfile.TemporaryDirectory() as folder:
+            support.write(os.path.join(folder, "MODEL"), "a plan of the house")
+            support.write(os.path.join(folder, "thesis.tex"), "years")
+            with self.assertRaisesRegex(millrace.ConfigError, r'holds no saved model \("MODEL", "thesis.tex"\)'):
+                model.save(folder)
+            self.assertEqual(sorted(os.listdir(folder)), ["MODEL", "thesis.tex"])
+            path = os.path.join(folder, "model")
+            model.save(path)
+            support.write(os.path.join(path, "notes.txt"), "mine")
+            with self.assertRaisesRegex(millrace.ConfigError, r'holds more than a saved model \("notes.txt"\)'):
+                model.save(path)
+            os.remove(os.path.join(path, "notes.txt"))
+            model.save(path)
+
+    def test_a_full_disk_leaves_the_model_that_was_there(self):
+        columns, y, _ = people()
+        old, new = (millrace.Classifier(epochs=1, seed=seed).fit(columns, y) for seed in (1, 2))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model")
+            old.save(path)
+            limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # of a file; fewer bytes than the parameters have
+            try:
+                with self.assertRaisesRegex(millrace.Error, "File too large"):
+                    new.save(path)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            self.assertEqual(os.listdir(folder), ["model"])
+            np.testing.assert_array_equal(millrace.Predictor(path).predict(columns), old.predict_proba(columns)[:, 1].astype(np.float32))
+            new.save(path)
+            np.testing.assert_array_equal(millrace.Predictor(path).predict(columns), new.predict_proba(columns)[:, 1].astype(np.float32))
+
+    def test_a_pickle_writes_nothing_outside_its_folder(self):
+        columns, y, _ = people()
+        model = millrace.Classifier(epochs=1).fit(columns, y)
+        files = model.model_
+        for name in ("../escaped", "/tmp/escaped", "tables/../../escaped", ""):
+            model.model_ = {**files, name: b"owned"}
+            with self.assertRaisesRegex(millrace.Error, 'a model names a file ".*", which lies outside its folder; it is not written'):
+                pickle.loads(pickle.dumps(model))
+            with tempfile.TemporaryDirectory() as folder:
+                with self.assertRaisesRegex(millrace.Error, "lies outside its folder"):
+                    model.save(os.path.join(folder, "model"))
+                self.assertEqual(os.listdir(folder), [])
+        model.model_ = {**files, "MODEL": "a text"}
+        with self.assertRaisesRegex(millrace.Error, "bytes by the names of its files"):
+            pickle.loads(pickle.dumps(model))
 
     def test_label_and_weight_have_the_names_of_their_columns(self):
         class Named(np.ndarray):
