@@ -5,7 +5,8 @@
     run.py --campaign=NAME --seed=N --case=N          one case again
 
 Campaigns: signals (stops and kills, resumed), damage (files that a run or a model leaves), hostile (limits, full disks,
-closed streams, names), malformed (jobs and programs), hosts (ranks on four hosts, which fail). A case is drawn from
+closed streams, names), malformed (jobs and programs), hosts (ranks on four hosts, which fail),
+meaning (the same rows through every format and entry point, metrics beside exact ones). A case is drawn from
 (campaign, seed, number) alone; moments of signals and of hosts are those that the machine makes of them. Every violation
 is printed with the line that repeats it, and its folder is kept. A table closes the run; exit code 1: there was a violation.
 """
@@ -28,10 +29,11 @@ import damage
 import hostile
 import hosts
 import malformed
+import meaning
 import signals
 from case import Case, Violation
 
-CAMPAIGNS = {module.__name__: module.run_case for module in (signals, damage, hostile, malformed, hosts)}
+CAMPAIGNS = {module.__name__: module.run_case for module in (signals, damage, hostile, malformed, hosts, meaning)}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 MOST_FOLDERS = 300
