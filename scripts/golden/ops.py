@@ -391,6 +391,9 @@ def optimizer_ops():
         case(g, "sparse with equal rows", steps_of(states, scalars, sparse, param), outputs, attrs)
         if op == "adam":
             case(g, "sparse, all rows decay", steps_of(states, scalars, sparse, param), outputs, dict(attrs, lazy_mode=False))
+            # As large as what the rows' second moments are: rows without a gradient have it as it is.
+            large = dict(attrs, lazy_mode=False, epsilon=0.01)
+            case(g, "sparse, all rows decay with a large epsilon", steps_of(states, scalars, sparse, param), outputs, large)
         g.save()
         if op == "momentum":
             continue

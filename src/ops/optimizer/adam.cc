@@ -13,6 +13,11 @@ struct Adam : AdamRule {
     return racy::MakeAdamStep(lr, beta1, beta2, epsilon, PowerOfBeta::Read(powers[0]) * (ahead ? beta1 : 1),
                               PowerOfBeta::Read(powers[1]) * (ahead ? beta2 : 1));
   }
+  /// Paddle does not correct the epsilon of rows without a gradient.
+  racy::AdamStep IdleStep(racy::AdamStep step) const {
+    if (!exact) step.epsilon = epsilon;
+    return step;
+  }
   static void Row(const racy::Kernels& kernels, const racy::AdamStep& step, const float* grad, float* w,
                   const StateValues& states, size_t n) {
     kernels.adam_row(step, grad, w, states[0], states[1], n);
@@ -31,7 +36,8 @@ void RegisterAdam(OpRegistry& registry) {
       [](OpBuilder& op) {
         Adam::AddAttrs(op).Attr(
             "exact_sparse_powers", false,
-            "sparse gradients are corrected by this step's powers; otherwise by the next one's, as Paddle does");
+            "sparse gradients are corrected by this step's powers, and rows without a gradient by the same epsilon; "
+            "otherwise by the next step's, and these rows by epsilon as it is, as Paddle does");
       });
 }
 

@@ -72,8 +72,9 @@ void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint6
 /// ScaledByNorms(step, weights, gradients) it sees the lengths of both vectors before a step over a whole parameter.
 /// With Direct(kernels, step, grad, weights, states, n, direction) it moves its states first and says which way to go;
 /// what it says takes the place of the gradient, for the lengths and for Row. With kRateWhenMissing, LearningRate may
-/// be left out. With kTensors (names of inputs of one value) and SetTensors(values) it takes numbers from tensors, anew
-/// each batch; an operator whose Updates(values) is false leaves everything as it is.
+/// be left out. With IdleStep(step), rows without a gradient take another step. With kTensors (names of inputs of one
+/// value) and SetTensors(values) it takes numbers from tensors, anew each batch; an operator whose Updates(values) is
+/// false leaves everything as it is.
 template <class R>
 class OptimizerKernel : public OpKernel {
  public:
@@ -113,7 +114,12 @@ class OptimizerKernel : public OpKernel {
       if (target.sparse_grad == nullptr) {
         UpdateAll(step, target, target.dense_grad->data<float>());
       } else if (rule_.DecaysAllRows()) {
-        UpdateAll(step, target, Spread(target));
+        const float* grad = Spread(target);
+        if constexpr (requires { rule_.IdleStep(step); }) {
+          UpdateAllRows(step, rule_.IdleStep(step), target, grad);
+        } else {
+          UpdateAll(step, target, grad);
+        }
       } else {
         MR_TRY(UpdateRows(step, target));
       }
@@ -156,6 +162,36 @@ class OptimizerKernel : public OpKernel {
     for (int64_t at = 0; at < count; at += width) {
       const RowGuard guard(*locks_, w + at);
       R::Row(racy::Checked(), step, grad + at, w + at, StatesAt(states, at), static_cast<size_t>(width));
+    }
+  }
+
+  /// Rows of the sparse gradient take `step`, the others `idle`.
+  template <class Step>
+  void UpdateAllRows(const Step& step, const Step& idle, const UpdateTarget& target, const float* grad) {
+    const int64_t height = target.param->dims()[0];
+    const int64_t width = LockedRowWidth(target.param->dims());
+    float* w = target.param->mutable_data<float>();
+    const StateValues states = Values(target);
+    has_gradient_.assign(static_cast<size_t>(height), false);
+    for (const uint64_t row : target.sparse_grad->rows) {
+      if (row < static_cast<uint64_t>(height)) has_gradient_[row] = true;
+    }
+    for (int64_t row = 0, end = 0; row < height; row = end) {
+      const bool has_gradient = has_gradient_[static_cast<size_t>(row)];
+      do {
+        ++end;
+      } while (locks_ == nullptr && end < height && has_gradient_[static_cast<size_t>(end)] == has_gradient);
+      const int64_t at = row * width;
+      const auto count = static_cast<size_t>((end - row) * width);
+      const auto update = [&](const racy::Kernels& kernels) {
+        R::Row(kernels, has_gradient ? step : idle, grad + at, w + at, StatesAt(states, at), count);
+      };
+      if (locks_ == nullptr) {
+        update(racy::Best());
+      } else {
+        const RowGuard guard(*locks_, w + at);
+        update(racy::Checked());
+      }
     }
   }
 
@@ -253,6 +289,7 @@ class OptimizerKernel : public OpKernel {
   RowLocks* locks_ = nullptr;
   RowMerger merger_;
   Tensor spread_;
+  std::vector<bool> has_gradient_;  ///< rows of the parameter
   Tensor copy_;
   Tensor direction_;
 };
