@@ -11,8 +11,8 @@ _ROWS = 8192
 
 def main(form, what, asked):
     """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes to
-    standard output the texts of some columns ("cells"), or the names and types of all ("names"). Of cells are asked the file that
-    trained first, and each column with its type there, or "". What to exit with."""
+    standard output the texts of some columns ("cells"), or the names and types of all ("names"). Of cells are asked the rule of
+    texts, the file that trained first, and each column with its type there, or "". What to exit with."""
     from .errors import DataError
     try:
         from . import _millrace
@@ -25,16 +25,19 @@ def main(form, what, asked):
     if not source.seekable():
         source = io.BytesIO(source.read())
     try:
-        columns = asked[1::2]
+        columns = asked[2::2]
         parts = _parts(source, form, columns, pyarrow, ipc, parquet)
         no_rows = next(parts)
         if what == "names":
-            sys.stdout.buffer.write(b"".join(b"%s\0%s\0" % (one.name.encode(), _type_of(one).encode()) for one in no_rows.schema))
+            empty = _empty_of_parquet(source, parquet) if form == "parquet" else _empty_of(parts, no_rows.schema.names)
+            sys.stdout.buffer.write(b"".join(b"%s\0%s\0" % (one.name.encode(), b"" if one.name in empty or _type_of(one) == "null" else _type_of(one).encode())
+                                             for one in no_rows.schema))
             return 0
-        _check_types(no_rows.schema, asked[0], dict(zip(columns, asked[2::2])))
+        types = dict(zip(columns, asked[3::2]))
         for part in itertools.chain([no_rows], parts):
+            _check_types(part, asked[1], types)
             frame = _millrace.Frame.of_stream(local_times(part).__arrow_c_stream__(), "the file")
-            sys.stdout.buffer.write(frame.cell_records(columns))
+            sys.stdout.buffer.write(frame.cell_records(columns, int(asked[0])))
         sys.stdout.buffer.flush()
     except DataError as error:
         return _fail(os.EX_DATAERR, error)
@@ -67,17 +70,42 @@ def _texts_of(kind):
     return "dates" if kind.startswith("date32") else None
 
 
-def _check_types(schema, first, types):
-    """Refuses a column that has other texts than it has in the file that trained first."""
+def _empty_of_parquet(source, parquet):
+    """The columns of which the file's statistics say that they have no value."""
+    about = parquet.ParquetFile(source).metadata
+    groups = [about.row_group(at) for at in range(about.num_row_groups)]
+    empty = set()
+    for at in range(about.num_columns):
+        chunks = [group.column(at) for group in groups]
+        if all(chunk.num_values == 0 or (chunk.statistics is not None and chunk.statistics.null_count == chunk.num_values)
+               for chunk in chunks):
+            empty.add(about.schema.column(at).path.partition(".")[0])
+    return empty
+
+
+def _empty_of(parts, names):
+    """The columns that have no value in the first parts."""
+    empty = set(names)
+    for part in itertools.islice(parts, 128):
+        empty -= {name for name, column in zip(part.schema.names, part.columns) if column.null_count < len(part)}
+        if not empty:
+            break
+    return empty
+
+
+def _check_types(part, first, types):
+    """Refuses a column with values that has other texts than it has in training. `types` loses those that were looked at."""
     from .errors import DataError
-    for field in schema:
-        here, there = _type_of(field), types.get(field.name, "")
+    for field, column in zip(part.schema, part.columns):
+        if field.name not in types or column.null_count == len(part):
+            continue
+        here, there = _type_of(field), types.pop(field.name)
         texts = {_texts_of(here), _texts_of(there)}
         if len(texts) == 1 or None in texts:
             continue
         example, advice = (", as 5.0 and 5", '; pandas makes floats of whole numbers where some are missing, and astype("Int64") keeps '
                            'them') if "floats" in texts else ("", "")
-        raise DataError('column "%s" is of type %s, and in "%s", the first file that trained, of type %s: the same id would be two words%s. '
+        raise DataError('column "%s" is of type %s, and where the training began, with "%s", of type %s: the same id would be two words%s. '
                         'Write it with one type in all files%s' % (field.name, here, first, there, example, advice))
 
 

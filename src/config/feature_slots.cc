@@ -7,6 +7,7 @@
 #include "config/text_file.h"
 #include "core/file.h"
 #include "data_feed.pb.h"
+#include "features/value_text.h"
 #include "features/word_list.h"
 
 namespace millrace {
@@ -44,7 +45,7 @@ void FillFeatureSlots(DataFeedDesc* desc) {
   if (desc->multi_slot_desc().has_uid_slot()) slots.set_uid_slot(desc->multi_slot_desc().uid_slot());
   *desc->mutable_multi_slot_desc() = std::move(slots);
   // Checkpoints and models bring the rule that they were trained with in place of this one.
-  if (!desc->has_feature_states()) desc->mutable_feature_states()->set_text_rule(kTextRule);
+  if (!desc->has_feature_states()) desc->mutable_feature_states()->set_text_rule(static_cast<int>(kNewTextRule));
 }
 
 std::vector<FeatureMistake> ReadVocabularyFiles(DataFeedDesc* desc, const std::stop_token& stop) {

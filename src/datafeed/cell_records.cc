@@ -78,9 +78,9 @@ Result<uint32_t> CountRecords(std::string_view header, std::string_view body) {
 }
 
 /// Appends a cell, of a row of `part`.
-void AppendCell(const FrameColumn& column, int64_t row, std::string* scratch, std::string* bytes) {
+void AppendCell(const FrameColumn& column, int64_t row, TextRule rule, std::string* scratch, std::string* bytes) {
   if (!column.is_list()) {
-    const std::string_view text = column.Text(row, scratch);
+    const std::string_view text = column.Text(row, rule, scratch);
     AppendNumber(static_cast<int32_t>(text.size()), bytes);
     bytes->append(text);
     return;
@@ -92,7 +92,7 @@ void AppendCell(const FrameColumn& column, int64_t row, std::string* scratch, st
   int64_t end = 0;
   column.List(row, &begin, &end);
   for (int64_t item = begin; item < end; ++item) {
-    const std::string_view text = column.items().Text(item, scratch);
+    const std::string_view text = column.items().Text(item, rule, scratch);
     if (text.empty()) continue;
     AppendNumber(static_cast<uint32_t>(text.size()), bytes);
     bytes->append(text);
@@ -105,7 +105,7 @@ void AppendCell(const FrameColumn& column, int64_t row, std::string* scratch, st
 class CellRows final : public ColumnFeed {
  public:
   CellRows(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
-      : ColumnFeed(schema, setup, &desc), views_(texts().size()), lists_(texts().size()) {}
+      : ColumnFeed(schema, setup, desc), views_(texts().size()), lists_(texts().size()) {}
 
  private:
   LineResult Read(std::string_view line) override {
@@ -126,6 +126,7 @@ class CellRows final : public ColumnFeed {
     if (!Take(rest, &size)) return false;
     if (size >= 0) {
       if (!TakeText(rest, static_cast<size_t>(size), &texts()[i])) return false;
+      texts()[i] = Taken(texts()[i]);
       return true;
     }
     std::vector<std::string_view>& views = views_[i];
@@ -134,7 +135,7 @@ class CellRows final : public ColumnFeed {
       uint32_t bytes = 0;
       std::string_view text;
       if (!Take(rest, &bytes) || !TakeText(rest, bytes, &text)) return false;
-      views.push_back(text);
+      if (text = Taken(text); !text.empty()) views.push_back(text);
     }
     lists_[i] = views;
     return true;
@@ -184,7 +185,8 @@ std::vector<std::string> Start(std::string_view format, const char* what) {
 const Framing kCellFraming = {"rows of columns", sizeof(FrameHeader), "the header of rows", "rows",
                               BodySize,          CountRecords};
 
-Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> columns, std::string* bytes) {
+Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> columns, TextRule rule,
+                         std::string* bytes) {
   constexpr size_t kFrameBytes = size_t{256} << 10;
   MR_ASSIGN(const std::vector<size_t> places, frame.FindColumns(columns));
   std::string scratch;
@@ -205,7 +207,7 @@ Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> co
       const size_t record_at = bytes->size();
       AppendNumber(uint32_t{0}, bytes);
       for (const size_t place : places) {
-        AppendCell(part->columns[place], part->array->offset + row, &scratch, bytes);
+        AppendCell(part->columns[place], part->array->offset + row, rule, &scratch, bytes);
       }
       const size_t size = bytes->size() - record_at - sizeof(uint32_t);
       if (size > std::numeric_limits<int32_t>::max()) {
@@ -231,6 +233,7 @@ std::vector<std::string> CellCommand(std::string_view format, const DataFeedDesc
   const FeatureStates& trained = desc.feature_states();
   const std::vector<std::string> words = WordColumns(desc);
   std::vector<std::string> argv = Start(format, "cells");
+  argv.push_back(std::to_string(static_cast<int>(TextRuleOf(desc))));
   argv.push_back(trained.file());
   for (const std::string& column : columns) {
     argv.push_back(column);

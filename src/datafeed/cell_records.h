@@ -25,7 +25,8 @@ extern const Framing kCellFraming;
 
 /// Appends the rows of `frame` as frames of that form, of the columns `columns`. kBadData for those that it lacks, has
 /// twice, or makes no texts of, and for a row of more than 2^31 bytes.
-Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> columns, std::string* bytes);
+Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> columns, TextRule rule,
+                         std::string* bytes);
 
 /// Rows of such records, whose cells are the columns of the feed's plan.
 struct CellFeed {

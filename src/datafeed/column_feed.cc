@@ -45,6 +45,9 @@ std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_vie
               : "");
 }
 
+/// Whether what `csv` says of spaces and missing values is for the texts of the format.
+bool TakesCsv(const DataFeedDesc& desc) { return desc.name() == "csv" || TextRuleOf(desc) == TextRule::kCanonical; }
+
 }  // namespace
 
 bool MeansNothing(std::string_view text) {
@@ -86,15 +89,22 @@ void FeaturePlans::ForgetSaid() const {
   last_->said = std::make_shared<SaidOnce>();
 }
 
-ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc* desc, bool takes_missing)
+ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, Source source)
     : FormatFeed(schema, setup.options),
-      takes_missing_(takes_missing),
+      takes_missing_(desc.name() == "csv"),
       statistics_(setup.statistics),
       row_(setup.plan),
       plan_(statistics_ != nullptr ? statistics_->plan() : row_.plan()),
+      trims_(!desc.csv().keep_spaces() && TakesCsv(desc)),
+      missing_(TakesCsv(desc) ? std::vector<std::string>(desc.csv().missing().begin(), desc.csv().missing().end())
+                              : std::vector<std::string>()),
       texts_(plan_.columns().size()),
       begins_(plan_.columns().size()) {
-  if (desc != nullptr) forms_.emplace(plan_.columns(), *desc);
+  if (source == Source::kFiles) forms_.emplace(plan_.columns(), desc);
+}
+
+bool ColumnFeed::IsMissing(std::string_view text) const {
+  return std::find(missing_.begin(), missing_.end(), text) != missing_.end();
 }
 
 ValueNames ColumnFeed::names() const {

@@ -15,6 +15,7 @@
 #include "features/feature_plan.h"
 #include "features/feature_row.h"
 #include "features/feature_statistics.h"
+#include "features/value_text.h"
 
 namespace millrace {
 
@@ -48,12 +49,19 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   ValueNames names() const override;
 
  protected:
-  /// `schema` must outlive it. `takes_missing`: whether csv.missing lists texts that mean that there is no value.
-  /// `desc`: of files, of whose columns it notes how they write whole numbers and truth values; null: it notes nothing.
-  ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc* desc, bool takes_missing = false);
+  /// Where rows come from: of files it notes how their columns write whole numbers and truth values.
+  enum class Source : uint8_t { kFiles, kFrames };
+  /// `schema` must outlive it.
+  ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc,
+             Source source = Source::kFiles);
 
   // For Read.
 
+  /// What a column has of a text of the format: without spaces around it, and nothing where csv.missing has it.
+  std::string_view Taken(std::string_view text) const {
+    if (trims_) text = WithoutSpaces(text);
+    return missing_.empty() || !IsMissing(text) ? text : text.substr(0, 0);
+  }
   /// Where the text of each of plan().columns() goes, empty for one that is missing. FeatureRow::Make says how.
   std::span<std::string_view> texts() { return texts_; }
   /// Where in the line each of them stands, from 0.
@@ -71,12 +79,15 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   LineResult PutNothing();
   /// kRow where the row is one of the times that are meant, kBlank where it is of others.
   LineResult LookAtTime();
+  bool IsMissing(std::string_view text) const;
   LineResult FailRow(std::string_view line, const FeatureError& error);
 
-  const bool takes_missing_;
+  const bool takes_missing_;  ///< csv.missing can say what means that there is no value
   FeatureStatistics* const statistics_;
   FeatureRow row_;  ///< without statistics
   const FeaturePlan& plan_;
+  const bool trims_;
+  const std::vector<std::string> missing_;
   std::vector<std::string_view> texts_;
   std::vector<size_t> begins_;
   SeenTimes times_;

@@ -8,16 +8,19 @@
 #include "datafeed/csv_feed.h"
 #include "features/feature_spec.h"
 #include "features/text_hash.h"
+#include "features/value_text.h"
 #include "reader/csv_fields.h"
 #include "reader/field_value.h"
 
 namespace millrace {
 namespace {
 
-CsvDialect DialectOf(const CsvDesc& desc) {
+CsvDialect DialectOf(const DataFeedDesc& feed) {
+  const CsvDesc& desc = feed.csv();
   CsvDialect dialect;
   dialect.delimiter = desc.delimiter().empty() ? ',' : desc.delimiter()[0];
   dialect.keeps_spaces = desc.keep_spaces();
+  dialect.trims_quoted = !desc.keep_spaces() && TextRuleOf(feed) == TextRule::kCanonical;
   dialect.missing.assign(desc.missing().begin(), desc.missing().end());
   return dialect;
 }
@@ -61,12 +64,12 @@ std::string_view (*CsvHeaderOf(const DataFeedDesc& desc))(std::string_view first
 }
 
 Result<std::vector<std::string>> CsvHeaderNames(std::string_view header, const DataFeedDesc& desc) {
-  return NamesOf(header, DialectOf(desc.csv()));
+  return NamesOf(header, DialectOf(desc));
 }
 
 Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                         const ColumnSetup& setup) {
-  std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, desc, DialectOf(desc.csv())));
+  std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, desc, DialectOf(desc)));
   feed->trained_.assign(desc.feature_states().column().begin(), desc.feature_states().column().end());
   feed->said_ = setup.said;
   std::vector<FeatureMistake> mistakes;
@@ -78,7 +81,7 @@ Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema
 
 CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc,
                              CsvDialect dialect)
-    : ColumnFeed(schema, setup, &desc, true), dialect_(std::move(dialect)), cut_(dialect_) {}
+    : ColumnFeed(schema, setup, desc), dialect_(std::move(dialect)), cut_(dialect_) {}
 
 Status CsvColumnFeed::TakeHeader(std::string_view header) {
   note_.clear();

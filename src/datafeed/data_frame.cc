@@ -134,6 +134,7 @@ Result<std::vector<size_t>> DataFrame::FindColumns(std::span<const std::string> 
 
 uint32_t DataFrame::Checksum() const {
   constexpr int64_t kRowsAtEachEnd = 1024;
+  constexpr TextRule kRule = TextRule::kByFormat;  // that of older checkpoints, which compare checksums
   uint32_t crc = Crc32c(0, &rows_, sizeof(rows_));
   const auto add = [&crc](std::string_view text) {
     const uint64_t size = text.size();
@@ -156,8 +157,8 @@ uint32_t DataFrame::Checksum() const {
         int64_t begin = 0;
         int64_t end = 0;
         if (column.is_list()) column.List(part->array->offset + row, &begin, &end);
-        if (!column.is_list()) add(column.Text(part->array->offset + row, &scratch));
-        for (; begin < end; ++begin) add(column.items().Text(begin, &scratch));
+        if (!column.is_list()) add(column.Text(part->array->offset + row, kRule, &scratch));
+        for (; begin < end; ++begin) add(column.items().Text(begin, kRule, &scratch));
       }
     }
   }

@@ -1,6 +1,7 @@
 #include "datafeed/frame_column.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <chrono>
@@ -38,23 +39,21 @@ std::string_view TextOfInteger(T value, std::string* text) {
   return Padded(std::to_chars(begin, begin + kMostDigits, value).ptr, text);
 }
 
-template <class T>
-std::string_view ShortestText(T value, std::string* text) {
-  char* const begin = Room(text);
-  const T size = std::abs(value);
-  if (!std::isfinite(value)) {
-    const char* const word = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-    return Padded(std::copy(word, word + std::strlen(word), begin), text);
-  }
-  // The limits of Python's repr.
-  const bool is_plain = size == 0 || (size >= static_cast<T>(1e-4) && size < static_cast<T>(1e16));
-  const auto format = is_plain ? std::chars_format::fixed : std::chars_format::scientific;
-  char* end = std::to_chars(begin, begin + kMostDigits - 2, value, format).ptr;
-  if (is_plain && std::find(begin, end, '.') == end) {
-    *end++ = '.';
-    *end++ = '0';
-  }
-  return Padded(end, text);
+/// The number that the fewest digits say which are read back as this float.
+double OfFewestDigits(float value) {
+  std::array<char, 32> digits;
+  const char* const end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::scientific).ptr;
+  double number = 0;
+  std::from_chars(digits.data(), end, number);
+  return number;
+}
+
+std::string_view TextOfSingle(float value, TextRule rule, std::string* text) {
+  if (!std::isfinite(value)) return TextOfFloat(static_cast<double>(value), text);
+  // Models before this rule have all digits of a large number that is whole.
+  const bool has_all_digits = rule == TextRule::kByFormat && std::abs(value) >= 0x1p24F && std::abs(value) < 1e16F;
+  return TextOfFloat(has_all_digits ? static_cast<double>(value) : OfFewestDigits(value), text);
 }
 
 std::string_view DateText(int64_t day, std::string* text) {
@@ -73,6 +72,27 @@ float HalfToFloat(uint16_t half) {
     return std::copysign(std::ldexp(static_cast<float>(fraction), -24), std::bit_cast<float>(sign | 1U));
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000U | (fraction << 13));
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
+}
+
+/// The number that the fewest digits say which are read back as this half.
+double OfFewestDigits(uint16_t half) {
+  constexpr int kMostDigitsOfHalf = 5;
+  const auto of_bits = [](int bits) { return std::abs(static_cast<double>(HalfToFloat(static_cast<uint16_t>(bits)))); };
+  const auto value = static_cast<double>(HalfToFloat(half));
+  const int size = half & 0x7FFF;
+  if (size == 0 || size >= 0x7C00) return value;
+  // What is nearer to it than to its neighbours.
+  const double least = (of_bits(size - 1) + of_bits(size)) / 2;
+  const double most = size == 0x7BFF ? 65520 : (of_bits(size) + of_bits(size + 1)) / 2;
+  for (int digits = 0; digits < kMostDigitsOfHalf; ++digits) {
+    std::array<char, 32> text;
+    const char* const end =
+        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific, digits).ptr;
+    double number = 0;
+    std::from_chars(text.data(), end, number);
+    if (std::abs(number) > least && std::abs(number) < most) return number;
+  }
+  return value;
 }
 
 /// Floor of a quotient by what is above 0.
@@ -95,9 +115,6 @@ int NumberAfter(std::string_view text, char c) {
 }
 
 }  // namespace
-
-std::string_view TextOfFloat(double value, std::string* text) { return ShortestText(value, text); }
-std::string_view TextOfFloat(float value, std::string* text) { return ShortestText(value, text); }
 
 FrameColumn::FrameColumn(const ArrowSchema& schema, const ArrowArray& array)
     : offset_(array.offset), end_(array.offset + array.length) {
@@ -201,15 +218,17 @@ uint64_t FrameColumn::UnsignedAt(int64_t at) const {
   }
 }
 
-std::string_view FrameColumn::Text(int64_t row, std::string* scratch) const {
+std::string_view FrameColumn::Text(int64_t row, TextRule rule, std::string* scratch) const {
   const int64_t at = offset_ + row;
   if (kind_ == Kind::kNull || IsNull(at)) return {};
   switch (kind_) {
     case Kind::kBool: return TextOfInteger((static_cast<const uint8_t*>(values_)[at >> 3] >> (at & 7)) & 1, scratch);
     case Kind::kSigned: return TextOfInteger(SignedAt(at), scratch);
     case Kind::kUnsigned: return TextOfInteger(UnsignedAt(at), scratch);
-    case Kind::kFloat16: return TextOfFloat(HalfToFloat(At<uint16_t>(at)), scratch);
-    case Kind::kFloat32: return TextOfFloat(At<float>(at), scratch);
+    case Kind::kFloat16:
+      return rule == TextRule::kByFormat ? TextOfSingle(HalfToFloat(At<uint16_t>(at)), rule, scratch)
+                                         : TextOfFloat(OfFewestDigits(At<uint16_t>(at)), scratch);
+    case Kind::kFloat32: return TextOfSingle(At<float>(at), rule, scratch);
     case Kind::kFloat64: return TextOfFloat(At<double>(at), scratch);
     case Kind::kText: return TextAt(at, scratch);
     case Kind::kTextView: return ViewAt(at, scratch);
@@ -217,7 +236,7 @@ std::string_view FrameColumn::Text(int64_t row, std::string* scratch) const {
     case Kind::kTime: return TimeAt(at, scratch);
     case Kind::kDecimal: return DecimalAt(at, scratch);
     case Kind::kDictionary:
-      return inner_->Text(index_ == Kind::kSigned ? SignedAt(at) : static_cast<int64_t>(UnsignedAt(at)), scratch);
+      return inner_->Text(index_ == Kind::kSigned ? SignedAt(at) : static_cast<int64_t>(UnsignedAt(at)), rule, scratch);
     case Kind::kList:
     case Kind::kNull:
     case Kind::kNone: break;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "datafeed/arrow_c_data.h"
+#include "features/value_text.h"
 
 namespace millrace {
 
@@ -26,7 +27,7 @@ class FrameColumn {
 
   /// The text of a row from 0, empty where it is null. kNumberPadding bytes behind it may be read. It lies in the
   /// column, or in `scratch`.
-  std::string_view Text(int64_t row, std::string* scratch) const;
+  std::string_view Text(int64_t row, TextRule rule, std::string* scratch) const;
   /// The values of a row of lists: places in items(), none where it is null.
   void List(int64_t row, int64_t* begin, int64_t* end) const;
   const FrameColumn& items() const { return *inner_; }
@@ -82,9 +83,5 @@ class FrameColumn {
   std::unique_ptr<const FrameColumn> inner_;  ///< what lists hold, or the words of a dictionary
   std::string type_name_;
 };
-
-/// The text of a number as Python and pandas write it: "3.0", "0.1", "1e+16".
-std::string_view TextOfFloat(double value, std::string* text);
-std::string_view TextOfFloat(float value, std::string* text);
 
 }  // namespace millrace

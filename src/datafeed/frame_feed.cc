@@ -71,24 +71,20 @@ class FramePlaces final : public RecordSource {
   std::vector<SizedPlace> places_;
 };
 
-bool IsSpaceOfCell(char c) { return c == ' ' || c == '\t'; }
-
 /// Makes rows of the frames at places. One thread.
 class FrameFeed final : public ColumnFeed {
  public:
   static Result<std::unique_ptr<DataFeed>> Create(std::shared_ptr<const Frames> frames, const SlotSchema& schema,
                                                   const DataFeedDesc& desc, const ColumnSetup& setup) {
-    std::unique_ptr<FrameFeed> feed(new FrameFeed(std::move(frames), schema, setup, desc.name() == "csv"));
-    feed->keeps_spaces_ = !feed->is_csv_ || desc.csv().keep_spaces();
-    if (feed->is_csv_) feed->missing_.assign(desc.csv().missing().begin(), desc.csv().missing().end());
+    std::unique_ptr<FrameFeed> feed(new FrameFeed(std::move(frames), schema, setup, desc));
     MR_TRY(feed->FindColumns());
     return std::unique_ptr<DataFeed>(std::move(feed));
   }
 
  private:
-  FrameFeed(std::shared_ptr<const Frames> frames, const SlotSchema& schema, const ColumnSetup& setup, bool is_csv)
-      : ColumnFeed(schema, setup, nullptr, is_csv),
-        is_csv_(is_csv),
+  FrameFeed(std::shared_ptr<const Frames> frames, const SlotSchema& schema, const ColumnSetup& setup,
+            const DataFeedDesc& desc)
+      : ColumnFeed(schema, setup, desc, Source::kFrames),
         frames_(std::move(frames)),
         cells_(texts().size()),
         lists_(texts().size()) {}
@@ -117,7 +113,7 @@ class FrameFeed final : public ColumnFeed {
         continue;
       }
       lists_[i] = {};
-      texts()[i] = Taken(column.Text(row, &cells_[i].text));
+      texts()[i] = Taken(column.Text(row, plan().text_rule(), &cells_[i].text));
     }
     return PutRow(line, lists_);
   }
@@ -131,21 +127,12 @@ class FrameFeed final : public ColumnFeed {
     if (cell.texts.size() < count) cell.texts.resize(count);
     cell.views.clear();
     for (size_t k = 0; k < count; ++k) {
-      const std::string_view text = Taken(column.items().Text(begin + static_cast<int64_t>(k), &cell.texts[k]));
+      const std::string_view text =
+          Taken(column.items().Text(begin + static_cast<int64_t>(k), plan().text_rule(), &cell.texts[k]));
       if (!text.empty()) cell.views.push_back(text);
     }
     texts()[i] = {};
     lists_[i] = cell.views;
-  }
-
-  /// As the class would have read it.
-  std::string_view Taken(std::string_view text) const {
-    if (!keeps_spaces_) {
-      while (!text.empty() && IsSpaceOfCell(text.front())) text.remove_prefix(1);
-      while (!text.empty() && IsSpaceOfCell(text.back())) text.remove_suffix(1);
-    }
-    if (!missing_.empty() && std::find(missing_.begin(), missing_.end(), text) != missing_.end()) return {};
-    return text;
   }
 
   struct Cell {
@@ -154,13 +141,10 @@ class FrameFeed final : public ColumnFeed {
     std::vector<std::string_view> views;
   };
 
-  const bool is_csv_;
   const std::shared_ptr<const Frames> frames_;
   std::vector<std::vector<size_t>> places_;  ///< of the plan's columns, by frame
   std::vector<Cell> cells_;
   std::vector<FeatureRow::List> lists_;
-  bool keeps_spaces_ = true;
-  std::vector<std::string> missing_;
 };
 
 LineCut CutOfFrames(const std::shared_ptr<const Frames>& frames) {

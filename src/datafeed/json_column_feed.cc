@@ -40,7 +40,7 @@ std::string HintOn(std::string_view line) {
 class JsonLines final : public ColumnFeed {
  public:
   JsonLines(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
-      : ColumnFeed(schema, setup, &desc), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
+      : ColumnFeed(schema, setup, desc), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
     for (size_t i = 0; i < plan().columns().size(); ++i) {
       unnamed_.push_back(i);
       const std::string& column = plan().columns()[i];
@@ -154,7 +154,9 @@ class JsonLines final : public ColumnFeed {
       if (const error_code error = taken.get_array().get(elements)) return error;
       return WalkElements(elements, column);
     }
-    return TextOf(taken, type, &texts()[column]);
+    const error_code error = TextOf(taken, type, &texts()[column]);
+    texts()[column] = Taken(texts()[column]);
+    return error;
   }
 
   error_code WalkElements(simdjson::ondemand::array& elements, size_t column) {
@@ -168,6 +170,7 @@ class JsonLines final : public ColumnFeed {
       }
       std::string_view text;
       if (const error_code error = TextOf(of_array, type, &text)) return error;
+      text = Taken(text);
       if (text.empty()) continue;
       elements_[column].push_back(text);
       if (!forms().IsWatched(column)) continue;

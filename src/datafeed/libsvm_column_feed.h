@@ -21,7 +21,7 @@ class LibsvmColumnFeed final : public ColumnFeed {
 
  private:
   LibsvmColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc)
-      : ColumnFeed(schema, setup, &desc) {}
+      : ColumnFeed(schema, setup, desc) {}
   LineResult Read(std::string_view line) override;
 
   std::vector<std::pair<uint64_t, size_t>> wanted_;  ///< indices, rising, and the column of each

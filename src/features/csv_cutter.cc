@@ -59,6 +59,7 @@ bool CsvCutter::Cut(std::string_view line, std::span<const int> places, std::spa
     if (first < end && *first == '"') [[unlikely]] {
       stop = TakeQuoted(first, begin, end, &text);
       if (stop == nullptr) return false;
+      if (dialect_.trims_quoted) text = WithoutSpaces(text.data(), text.data() + text.size());
     } else {
       stop = FindByte(first, end, delimiter);
       text = dialect_.keeps_spaces ? std::string_view(at, static_cast<size_t>(stop - at)) : WithoutSpaces(first, stop);
@@ -124,6 +125,7 @@ bool CutCsvHeader(std::string_view line, const CsvDialect& dialect, std::vector<
   line = std::string_view(padded).substr(0, line.size());
   CsvDialect plain = dialect;
   plain.missing.clear();
+  plain.trims_quoted = false;
   CsvCutter cut(std::move(plain));
   if (!cut.Cut(line, {}, {}, {})) {
     *error = cut.error();

@@ -13,6 +13,7 @@ namespace millrace {
 struct CsvDialect {
   char delimiter = ',';
   bool keeps_spaces = false;         ///< around values that are not in quotes
+  bool trims_quoted = false;         ///< spaces around those that are
   std::vector<std::string> missing;  ///< values that mean that there is none
 };
 

@@ -10,6 +10,7 @@
 #include "features/feature_spec.h"
 #include "features/number_text.h"
 #include "features/text_hash.h"
+#include "features/value_text.h"
 
 namespace millrace {
 namespace {
@@ -28,11 +29,17 @@ Kind KindOf(const FeatureDesc& desc) {
 }
 
 /// The words of the job, or those that a file or the training files were found to have.
-Result<WordList> WordsOf(const VocabularyStep& step, const FeatureState& state) {
-  if (step.words_size() > 0) return WordList::Create({step.words().begin(), step.words().end()});
-  if (state.word_size() > 0) return WordList::Create({state.word().begin(), state.word().end()});
-  return InvalidConfig(
-      "the words of its vocabulary are not known: a job that trains reads them, and its model keeps them");
+Result<WordList> WordsOf(const VocabularyStep& step, const FeatureState& state, TextRule rule) {
+  const auto& words = step.words_size() > 0 ? step.words() : state.word();
+  if (words.empty()) {
+    return InvalidConfig(
+        "the words of its vocabulary are not known: a job that trains reads them, and its model keeps them");
+  }
+  if (rule == TextRule::kByFormat) return WordList::Create({words.begin(), words.end()});
+  std::vector<std::string> canonical;
+  std::string scratch;
+  for (const std::string& word : words) canonical.emplace_back(CanonicalText(word, &scratch));
+  return WordList::Create({canonical.begin(), canonical.end()});
 }
 
 Result<std::vector<double>> BoundariesOf(const BucketizeStep& step, const FeatureState& state) {
@@ -67,7 +74,7 @@ bool HasLongCharacters(std::string_view text) {
 }
 
 /// `state` is what the feature was found to have; empty where nothing was.
-Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, int text_rule, FeaturePlan::Use use) {
+Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, FeaturePlan::Use use, TextRule rule) {
   const FeatureDesc& from = *spec.desc;
   Feature feature;
   feature.name = spec.name;
@@ -80,7 +87,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, int 
   feature.missing.append(Feature::kDefaultPadding, '\0');
   feature.strip = from.strip();
   // Models of earlier rules were trained on what is left when bytes are taken off.
-  feature.strips_characters = text_rule >= kTextRule && HasLongCharacters(feature.strip);
+  feature.strips_characters = rule == TextRule::kCanonical && HasLongCharacters(feature.strip);
   if (from.has_split()) feature.split = from.split().by();
   if (from.clip().has_min()) feature.least = from.clip().min();
   if (from.clip().has_max()) feature.most = from.clip().max();
@@ -92,6 +99,9 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, int 
   if (from.has_date_part()) {
     feature.time_part = {from.date_part().part(), from.date_part().format(), from.date_part().utc_offset_minutes()};
   }
+  feature.takes_canonical =
+      rule == TextRule::kCanonical &&
+      (feature.kind == Kind::kText || feature.kind == Kind::kWord || feature.kind == Kind::kCross);
   if (use == FeaturePlan::Use::kStatistics) {
     feature.kind = Kind::kTold;
     feature.tells_numbers = !from.has_vocabulary();
@@ -107,7 +117,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, int 
     MR_ASSIGN(feature.boundaries, BoundariesOf(from.bucketize(), state));
   }
   if (from.has_vocabulary()) {
-    MR_ASSIGN(feature.words, WordsOf(from.vocabulary(), state));
+    MR_ASSIGN(feature.words, WordsOf(from.vocabulary(), state, rule));
     feature.oov_buckets = static_cast<uint64_t>(from.vocabulary().oov_buckets());
   }
   const HashStep& hash = from.has_cross() ? from.cross() : from.hash();
@@ -143,6 +153,7 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
       wanted[static_cast<size_t>(other)] = wanted[static_cast<size_t>(other)] || wanted[i];
   }
   std::shared_ptr<FeaturePlan> plan(new FeaturePlan);
+  plan->text_rule_ = TextRuleOf(desc);
   // A range may name tens of thousands of columns and features.
   std::unordered_map<std::string, int> columns;
   std::unordered_map<std::string_view, int> features;
@@ -156,8 +167,8 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!wanted[i]) continue;
     const auto found = states.find(specs[i].name);
-    Result<Feature> made = Compile(specs[i], found == states.end() ? FeatureState::default_instance() : *found->second,
-                                   desc.feature_states().text_rule(), use);
+    const FeatureState& state = found == states.end() ? FeatureState::default_instance() : *found->second;
+    Result<Feature> made = Compile(specs[i], state, use, plan->text_rule_);
     if (!made.ok()) {
       report(specs[i].path + " (\"" + specs[i].name + "\")", made.status().message());
       continue;

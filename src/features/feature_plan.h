@@ -11,6 +11,7 @@
 
 #include "core/status.h"
 #include "features/time_text.h"
+#include "features/value_text.h"
 #include "features/word_list.h"
 
 namespace millrace {
@@ -49,9 +50,10 @@ class FeaturePlan {
     Kind kind = Kind::kText;
     bool makes_ids = false;
     bool is_dense = false;
-    bool tells_numbers = false;  ///< kTold: numbers in place of texts
-    bool hashes_ids = false;     ///< kBuckets, kId and kWord: the id's hash stands for it
-    bool is_plain_hash = false;  ///< kText of one column, of 64 bits, without steps before it
+    bool tells_numbers = false;    ///< kTold: numbers in place of texts
+    bool hashes_ids = false;       ///< kBuckets, kId and kWord: the id's hash stands for it
+    bool takes_canonical = false;  ///< its words are canonical texts
+    bool is_plain_hash = false;    ///< kText of one column, of 64 bits, without steps before it
     std::vector<int> columns;
     std::vector<int> of;
 
@@ -103,6 +105,7 @@ class FeaturePlan {
   const std::vector<std::string>& columns() const { return columns_; }
   /// In an order in which each comes behind those that it needs: that of the job.
   const std::vector<Feature>& features() const { return features_; }
+  TextRule text_rule() const { return text_rule_; }
   /// Nullopt: all rows are.
   const std::optional<Times>& times() const { return times_; }
   /// The feature of the i-th of `slots`.
@@ -114,6 +117,7 @@ class FeaturePlan {
   std::vector<std::string> columns_;
   std::vector<Feature> features_;
   std::vector<int> slots_;
+  TextRule text_rule_ = TextRule::kByFormat;
   std::optional<Times> times_;
 };
 

@@ -11,6 +11,7 @@
 #include "core/utf8.h"
 #include "features/number_text.h"
 #include "features/text_hash.h"
+#include "features/value_text.h"
 
 namespace millrace {
 namespace {
@@ -83,7 +84,7 @@ bool FeatureRow::Make(std::span<const std::string_view> columns, std::span<const
     // As most are: the hash of one text.
     if (feature.is_plain_hash && lists.empty()) [[likely]] {
       if (const std::string_view text = columns[static_cast<size_t>(feature.columns[0])]; !text.empty()) [[likely]] {
-        plain_[i] = TextHash(text, feature.seed);
+        plain_[i] = TextHash(feature.takes_canonical ? CanonicalText(text, &canonical_) : text, feature.seed);
         made_[i] = {&plain_[i], 1};
         continue;
       }
@@ -140,7 +141,8 @@ bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const st
     return Fail(FeatureError::Kind::kTooMany, list[1], "one value, as its slot is dense");
   }
   if (feature.ngrams.has_value() && feature.split.empty()) {
-    parts_.assign(list.begin(), list.end());
+    parts_.clear();
+    for (const std::string_view text : list) parts_.push_back(PartOf(feature, text, parts_.size()));
     return MakeNgrams(feature, i, values);
   }
   return std::all_of(list.begin(), list.end(), [&](std::string_view text) {
@@ -151,11 +153,14 @@ bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const st
 
 bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view text, Values& values) {
   if (!feature.split.empty()) {
-    return MakeParts(feature, i, text.empty() && feature.has_default ? feature.default_text() : text, values);
+    if (text.empty() && feature.has_default) text = feature.default_text();
+    if (feature.takes_canonical) text = CanonicalText(text, &canonical_);
+    return MakeParts(feature, i, text, values);
   }
   if (!feature.strip.empty()) text = Stripped(feature, text);
   if (text.empty() && feature.has_default) [[unlikely]]
     text = feature.default_text();
+  if (feature.takes_canonical) text = CanonicalText(text, &canonical_);
   if (!text.empty()) [[likely]] {
     if (!feature.ngrams.has_value()) [[likely]]
       return MakeValue(feature, i, text, values);
@@ -174,6 +179,7 @@ bool FeatureRow::MakeParts(const Feature& feature, size_t i, std::string_view te
     begin = end + feature.split.size();
     if (!feature.strip.empty()) part = Stripped(feature, part);
     if (part.empty()) continue;
+    part = PartOf(feature, part, parts_.size());
     if (feature.ngrams.has_value()) {
       parts_.push_back(part);
     } else if (!MakeValue(feature, i, part, values)) {
@@ -181,6 +187,12 @@ bool FeatureRow::MakeParts(const Feature& feature, size_t i, std::string_view te
     }
   }
   return !feature.ngrams.has_value() || MakeNgrams(feature, i, values);
+}
+
+std::string_view FeatureRow::PartOf(const Feature& feature, std::string_view text, size_t k) {
+  if (!feature.takes_canonical) return text;
+  if (canonical_parts_.size() <= k) canonical_parts_.resize(k + 1);
+  return CanonicalText(text, &canonical_parts_[k]);
 }
 
 bool FeatureRow::MakeNgrams(const Feature& feature, size_t i, Values& values) {

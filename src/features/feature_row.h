@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -76,6 +77,8 @@ class FeatureRow {
   bool MakeParts(const Feature& feature, size_t i, std::string_view text, Values& values);
   /// Of the parts that were gathered.
   bool MakeNgrams(const Feature& feature, size_t i, Values& values);
+  /// The canonical text of the k-th part, of a feature that takes these.
+  std::string_view PartOf(const Feature& feature, std::string_view text, size_t k);
   bool MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values);
   bool MakeValue(const Feature& feature, size_t i, std::string_view text, Values& values);
   bool MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values);
@@ -100,6 +103,8 @@ class FeatureRow {
   std::vector<std::string_view> parts_;          ///< of a text, for n-grams
   std::vector<size_t> characters_;               ///< where those of a part begin, and its end
   std::string joined_;                           ///< an n-gram
+  std::string canonical_;                        ///< the canonical text of a column, where it has another one
+  std::deque<std::string> canonical_parts_;      ///< likewise of its parts
   std::span<const List> lists_;                  ///< of the row that is made
   FeatureError error_;
 };

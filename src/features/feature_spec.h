@@ -9,9 +9,6 @@ class DataFeedDesc;
 class FeatureDesc;
 class MultiSlotDesc;
 
-/// How new jobs make texts of values (FeatureStates.text_rule); models keep the rule that they were trained with.
-inline constexpr int kTextRule = 2;
-
 /// What is wrong with a field of a DataFeedDesc, by its path in it: "feature[2].bucketize".
 struct FeatureMistake {
   std::string path;

@@ -34,49 +34,22 @@ bool Take(std::string_view* text, char c) {
   return true;
 }
 
-/// Z, +01, +01:00 or +0100.
-bool IsZone(std::string_view text) {
-  if (text.empty() || text == "Z" || text == "z") return true;
+/// Z, +01, +01:00, +0100 or nothing.
+bool ReadZone(std::string_view text, std::optional<int>* offset_minutes) {
+  *offset_minutes = std::nullopt;
+  if (text.empty()) return true;
+  *offset_minutes = 0;
+  if (text == "Z" || text == "z") return true;
+  const int sign = text.front() == '-' ? -1 : 1;
   if (!Take(&text, '+') && !Take(&text, '-')) return false;
   int hours = 0;
   int minutes = 0;
   if (!TakeDigits(&text, 2, &hours) || hours > 23) return false;
-  if (text.empty()) return true;
-  Take(&text, ':');
-  return TakeDigits(&text, 2, &minutes) && minutes < 60 && text.empty();
-}
-
-/// Seconds on the clock's face since 1970-01-01 00:00.
-bool ReadIso(std::string_view text, int64_t* seconds) {
-  int year = 0;
-  int month = 0;
-  int day = 0;
-  if (!TakeDigits(&text, 4, &year) || !Take(&text, '-') || !TakeDigits(&text, 2, &month) || !Take(&text, '-') ||
-      !TakeDigits(&text, 2, &day)) {
-    return false;
+  if (!text.empty()) {
+    Take(&text, ':');
+    if (!TakeDigits(&text, 2, &minutes) || minutes > 59 || !text.empty()) return false;
   }
-  const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
-                            std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok()) return false;
-  *seconds = sys_days(date).time_since_epoch().count() * kSecondsOfDay;
-  if (text.empty()) return true;
-  int hour = 0;
-  int minute = 0;
-  int second = 0;
-  if (!Take(&text, 'T') && !Take(&text, ' ')) return false;
-  if (!TakeDigits(&text, 2, &hour) || !Take(&text, ':') || !TakeDigits(&text, 2, &minute)) return false;
-  if (Take(&text, ':')) {
-    if (!TakeDigits(&text, 2, &second)) return false;
-    if (Take(&text, '.')) {
-      int digit = 0;
-      if (!TakeDigits(&text, 1, &digit)) return false;
-      while (TakeDigits(&text, 1, &digit)) {
-      }
-    }
-  }
-  // A leap second is the last one of its minute.
-  if (hour > 23 || minute > 59 || second > 60 || !IsZone(text)) return false;
-  *seconds += (hour * 60 + minute) * 60 + (second == 60 ? 59 : second);
+  *offset_minutes = sign * (hours * 60 + minutes);
   return true;
 }
 
@@ -91,8 +64,12 @@ bool ReadEpoch(std::string_view text, const TimePart& how, int64_t* seconds) {
   return true;
 }
 
+int64_t DayOf(int64_t seconds) {
+  return seconds >= 0 ? seconds / kSecondsOfDay : -((kSecondsOfDay - 1 - seconds) / kSecondsOfDay);
+}
+
 int64_t PartOf(int64_t seconds, DatePartStep::Part part) {
-  const int64_t day = seconds >= 0 ? seconds / kSecondsOfDay : -((kSecondsOfDay - 1 - seconds) / kSecondsOfDay);
+  const int64_t day = DayOf(seconds);
   const int64_t in_day = seconds - day * kSecondsOfDay;
   const int64_t hour = in_day / 3600;
   const sys_days date{days(day)};
@@ -114,8 +91,54 @@ int64_t PartOf(int64_t seconds, DatePartStep::Part part) {
 
 }  // namespace
 
+bool ReadIsoTime(std::string_view text, IsoTime* time) {
+  int year = 0;
+  int month = 0;
+  int day = 0;
+  if (!TakeDigits(&text, 4, &year) || !Take(&text, '-') || !TakeDigits(&text, 2, &month) || !Take(&text, '-') ||
+      !TakeDigits(&text, 2, &day)) {
+    return false;
+  }
+  const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                            std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok()) return false;
+  time->seconds = sys_days(date).time_since_epoch().count() * kSecondsOfDay;
+  time->has_clock = !text.empty();
+  if (text.empty()) return true;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  if (!Take(&text, 'T') && !Take(&text, ' ')) return false;
+  if (!TakeDigits(&text, 2, &hour) || !Take(&text, ':') || !TakeDigits(&text, 2, &minute)) return false;
+  if (Take(&text, ':')) {
+    if (!TakeDigits(&text, 2, &second)) return false;
+    if (Take(&text, '.')) {
+      const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+      if (digits == 0) return false;
+      time->fraction = text.substr(0, digits);
+      text.remove_prefix(digits);
+    }
+  }
+  // A leap second is the last one of its minute.
+  if (hour > 23 || minute > 59 || second > 60 || !ReadZone(text, &time->offset_minutes)) return false;
+  time->is_leap_second = second == 60;
+  time->seconds += (hour * 60 + minute) * 60 + (second == 60 ? 59 : second);
+  return true;
+}
+
+CivilTime CivilTimeOf(int64_t seconds) {
+  const int64_t day = DayOf(seconds);
+  const year_month_day date{sys_days(days(day))};
+  return {static_cast<int>(date.year()), static_cast<int>(static_cast<unsigned>(date.month())),
+          static_cast<int>(static_cast<unsigned>(date.day())), static_cast<int>(seconds - day * kSecondsOfDay)};
+}
+
 bool ReadTime(std::string_view text, const TimePart& how, int64_t* seconds) {
-  return how.format == DatePartStep::ISO_8601 ? ReadIso(text, seconds) : ReadEpoch(text, how, seconds);
+  if (how.format != DatePartStep::ISO_8601) return ReadEpoch(text, how, seconds);
+  IsoTime time;
+  const bool is_read = ReadIsoTime(text, &time);
+  *seconds = time.seconds;
+  return is_read;
 }
 
 bool ReadTimePart(std::string_view text, const TimePart& how, int64_t* value) {
@@ -136,7 +159,7 @@ std::string_view ExpectedTime(DatePartStep::Format format) {
 
 std::string ExpectedTimeFor(std::string_view found, DatePartStep::Format format) {
   std::string expected(ExpectedTime(format));
-  if (int64_t seconds = 0; ReadIso(found, &seconds)) return expected + " (format: ISO_8601 reads what was found)";
+  if (IsoTime time; ReadIsoTime(found, &time)) return expected + " (format: ISO_8601 reads what was found)";
   // Moments from 1973 to 2286.
   const size_t digits = std::min(found.find_first_not_of("0123456789"), found.size());
   const bool is_number = digits == found.size() || found.substr(digits) == ".0";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,26 @@ struct TimePart {
   DatePartStep::Format format = DatePartStep::ISO_8601;
   int utc_offset_minutes = 0;
 };
+
+/// A time of ISO 8601 in its parts.
+struct IsoTime {
+  int64_t seconds = 0;  ///< since 1970-01-01 00:00, as the clock shows it; of a leap second those of the one before
+  bool has_clock = false;
+  bool is_leap_second = false;
+  std::string_view fraction = {};          ///< digits behind the seconds' point
+  std::optional<int> offset_minutes = {};  ///< of its zone; nullopt: it has none
+};
+/// Reads all of `text`: "2026-11-26", "2026-11-26T18:30", "2026-11-26 18:30:00.5+01:00".
+bool ReadIsoTime(std::string_view text, IsoTime* time);
+
+/// What calendars and clocks show so many seconds after 1970-01-01 00:00.
+struct CivilTime {
+  int year = 0;
+  int month = 0;
+  int day = 0;
+  int second_of_day = 0;
+};
+CivilTime CivilTimeOf(int64_t seconds);
 
 /// The seconds since 1970-01-01 00:00 on the clock's face that all of `text` says, as ReadTimePart reads it.
 bool ReadTime(std::string_view text, const TimePart& how, int64_t* seconds);

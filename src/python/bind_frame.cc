@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "datafeed/cell_records.h"
+#include "features/value_text.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/interruptible.h"
@@ -296,7 +297,7 @@ bool FindWholeNumber(const FrameColumn& column, const ArrowArray& rows, std::str
     int64_t end = row + 1;
     if (column.is_list()) column.List(row, &begin, &end);
     for (; begin < end; ++begin) {
-      const std::string_view text = values ? values.Text(begin, &scratch) : std::string_view();
+      const std::string_view text = values ? values.Text(begin, kNewTextRule, &scratch) : std::string_view();
       if (text.empty() || (are_floats && text == "nan")) continue;
       const bool is_whole = text.ends_with(".0") || text.find("e+") != std::string_view::npos;
       if (!are_integers && !(are_floats && is_whole)) return false;
@@ -346,12 +347,12 @@ void BindFrame(py::module_& module) {
           py::arg("frames"), py::arg("name"))
       .def(
           "cell_records",
-          [](const PyFrame& self, const std::vector<std::string>& columns) {
+          [](const PyFrame& self, const std::vector<std::string>& columns, int text_rule) {
             std::string bytes;
-            ThrowUnlessOk(AppendCellRecords(*self.frame, columns, &bytes));
+            ThrowUnlessOk(AppendCellRecords(*self.frame, columns, static_cast<TextRule>(text_rule), &bytes));
             return py::bytes(bytes);
           },
-          py::arg("columns"))
+          py::arg("columns"), py::arg("text_rule"))
       .def(
           "whole_numbers",
           [](const PyFrame& self, const std::vector<std::string>& columns) {

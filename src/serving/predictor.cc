@@ -226,6 +226,10 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
             FindFeed(model, options.every_prediction && has_targets ? "targets" : options.feed, folder));
   feeds_ = {feed.vars().begin(), feed.vars().end()};
   data_desc_ = options.data_desc != nullptr ? *options.data_desc : feed.data_desc();
+  if (const FeatureStates& trained = feed.data_desc().feature_states();
+      trained.has_text_rule() && !data_desc_.feature_states().has_text_rule() && data_desc_.feature_size() > 0) {
+    data_desc_.mutable_feature_states()->set_text_rule(trained.text_rule());
+  }
   if (options.every_prediction && has_targets) {
     fetches_ = {model.target().begin(), model.target().end()};
   } else {

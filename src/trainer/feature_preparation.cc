@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "config/feed_names.h"
@@ -100,51 +101,102 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   return Status::Ok();
 }
 
-/// Notes the columns of the first training file, so that who reads others later can say what changed, and of a columnar
-/// file their types, since words of another type would be other words. Not of a file that a pipe_command writes or that
-/// comes once: looking at it would start the command, or take its rows.
+/// Notes the columns of the first training file that names some, so that who reads others later can say what changed,
+/// and of columnar files their types, since words of another type would be other words: those of the first file in
+/// which a column has a value. Not of a file that a pipe_command writes or that comes once: looking at it would start
+/// the command, or take its rows.
 Status NoteColumns(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
+  constexpr int kMostFiles = 16;  // a columnar one takes half a second
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
-  if (feed.feature_states().column_size() > 0 || config->files.empty()) return Status::Ok();
-  const std::string& file = config->files[0];
+  if (feed.feature_states().column_size() > 0) return Status::Ok();
   const FeedKind* const kind = environment.feeds.Find(feed.name());
   const bool has_types = kind != nullptr && kind->names_command != nullptr;
-  if (has_types ? WordColumns(feed).empty() : feed.name() != "csv") return Status::Ok();
-  // What is no file of this machine a command fetches, as often as it is asked to.
-  std::error_code unknown;
-  const bool is_there = std::filesystem::exists(file, unknown);
-  if (is_there ? !std::filesystem::is_regular_file(file, unknown) : !has_types) return Status::Ok();
-  const Result<FileColumns> columns = ColumnsOfFile(environment.feeds, feed, file, stop);
-  if (columns.status().code() == StatusCode::kCancelled) return columns.status();
-  if (!columns.ok() || columns->names.empty()) return Status::Ok();  // the reading of rows says what is wrong
+  const std::vector<std::string> words = WordColumns(feed);
+  if (has_types ? words.empty() : feed.name() != "csv") return Status::Ok();
   FeatureStates& states = *feed.mutable_feature_states();
-  states.mutable_column()->Assign(columns->names.begin(), columns->names.end());
-  states.mutable_type()->Assign(columns->types.begin(), columns->types.end());
-  if (has_types) states.set_file(file);
+  const auto lacks_type = [&](const std::string& column) {
+    const auto at = std::find(states.column().begin(), states.column().end(), column) - states.column().begin();
+    return at < states.type_size() && states.type(static_cast<int>(at)).empty();
+  };
+  for (size_t i = 0; i < std::min<size_t>(config->files.size(), kMostFiles); ++i) {
+    if (states.column_size() > 0 && std::none_of(words.begin(), words.end(), lacks_type)) break;
+    const std::string& file = config->files[i];
+    // What is no file of this machine a command fetches, as often as it is asked to.
+    std::error_code unknown;
+    const bool is_there = std::filesystem::exists(file, unknown);
+    if (is_there ? !std::filesystem::is_regular_file(file, unknown) : !has_types) break;
+    const Result<FileColumns> columns = ColumnsOfFile(environment.feeds, feed, file, stop);
+    if (columns.status().code() == StatusCode::kCancelled) return columns.status();
+    if (!columns.ok()) break;  // the reading of rows says what is wrong
+    const bool has_none =
+        std::all_of(columns->names.begin(), columns->names.end(), [](const std::string& name) { return name.empty(); });
+    if (has_none) continue;  // an empty file
+    if (states.column_size() == 0) {
+      states.mutable_column()->Assign(columns->names.begin(), columns->names.end());
+      states.mutable_type()->Assign(columns->types.begin(), columns->types.end());
+      if (has_types) states.set_file(file);
+    }
+    for (size_t k = 0; k < columns->types.size(); ++k) {
+      if (!lacks_type(columns->names[k])) continue;
+      const auto at = std::find(states.column().begin(), states.column().end(), columns->names[k]);
+      states.set_type(static_cast<int>(at - states.column().begin()), columns->types[k]);
+    }
+  }
   return Status::Ok();
 }
 
-/// How the first rows of a training file write whole numbers that are words. Nothing is known of a file that does not
-/// read: the reading of all rows says what is wrong.
-ValueNames BeginOf(const std::string& file, const DataFeedDesc& desc, const Environment& environment,
+/// How the first rows of a training file, so many batches at most, write whole numbers that are words. Nothing is known
+/// of a file that does not read: the reading of all rows says what is wrong.
+ValueNames BeginOf(const std::string& file, int64_t batches, const DataFeedDesc& desc, const Environment& environment,
                    const std::stop_token& stop) {
   QueueDatasetOptions options;
   options.reads_ahead = false;  // so that it is always these rows
   options.stop = stop;
   const auto dataset = QueueDataset::Create(desc, {file}, environment.feeds, std::move(options));
-  if (!dataset.ok() || !(*dataset)->BeginPass({}).ok() || !(*dataset)->source(0).Next(stop).ok()) return {};
+  if (!dataset.ok() || !(*dataset)->BeginPass({}).ok()) return {};
+  for (bool has_more = true; has_more && batches > 0; --batches) {
+    const auto batch = (*dataset)->source(0).Next(stop);
+    if (!batch.ok()) return {};
+    has_more = *batch != nullptr;
+  }
   const Result<PassStats> read = (*dataset)->EndPass();
   return read.ok() ? read->names : ValueNames();
 }
 
-/// Notes how the first training file that has rows begins to write whole numbers and truth values that are words, so
-/// that who reads others later can say where these write them otherwise. Not of files that a pipe_command writes, or
-/// that come once.
+/// Adds what the first rows of a file say of `unknown` columns, and takes those with a value out of these.
+void NoteFirstValues(const ValueNames& names, std::set<std::string>* unknown, FeatureStates* states) {
+  for (const std::string& column : names.others) {
+    if (unknown->erase(column) > 0) states->add_whole_number()->set_column(column);
+  }
+  std::set<std::string> known;
+  for (const auto* const numbers : names.forms()) {
+    for (const auto& [column, number] : *numbers) {
+      if (!unknown->contains(column)) continue;
+      known.insert(column);
+      const auto forms = names.forms();
+      if (std::count_if(forms.begin(), forms.end(),
+                        [&column = column](const auto* form) { return form->contains(column); }) > 1) {
+        continue;
+      }
+      FeatureStates::WholeNumber& noted = *states->add_whole_number();
+      noted.set_column(column);
+      noted.set_text(number.text);
+      noted.set_place(number.place);
+    }
+  }
+  for (const std::string& column : known) unknown->erase(column);
+}
+
+/// Notes how the training files begin to write whole numbers and truth values that are words, so that who reads others
+/// later can say where these write them otherwise. A column counts from its first value on, which is looked for in a
+/// million rows, and then where each file begins. Not of files that a pipe_command writes, or that come once.
 void NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
   constexpr int kRows = 4096;
+  constexpr int64_t kMostBatches = 256;
+  constexpr int kMostFiles = 256;
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
-  if (WordColumns(feed).empty() || !PipeCommandOf(feed).empty() || feed.feature_states().whole_number_size() > 0)
-    return;
+  const std::vector<std::string> words = WordColumns(feed);
+  if (words.empty() || !PipeCommandOf(feed).empty() || feed.feature_states().whole_number_size() > 0) return;
   DataFeedDesc first = StatisticsDesc(feed);
   first.clear_multi_slot_desc();
   for (const Slot& slot : feed.multi_slot_desc().slots()) {
@@ -153,24 +205,19 @@ void NoteWholeNumbers(const Environment& environment, const std::stop_token& sto
   ForgetStatistics(&first);
   first.set_batch_size(kRows);
   first.set_thread_num(1);
-  ValueNames names;
-  for (const std::string& file : config->files) {
-    std::error_code unknown;
-    if (names.lines > 0 || !std::filesystem::is_regular_file(file, unknown)) break;
-    names = BeginOf(file, first, environment, stop);
-  }
+  std::set<std::string> unknown(words.begin(), words.end());
   FeatureStates& states = *feed.mutable_feature_states();
-  for (const std::string& column : names.others) states.add_whole_number()->set_column(column);
-  for (const auto* const numbers : names.forms()) {
-    for (const auto& [column, number] : *numbers) {
-      const auto has_column = [&column = column](const auto* form) { return form->contains(column); };
-      const auto forms = names.forms();
-      if (std::count_if(forms.begin(), forms.end(), has_column) > 1 || names.others.contains(column)) continue;
-      FeatureStates::WholeNumber& noted = *states.add_whole_number();
-      noted.set_column(column);
-      noted.set_text(number.text);
-      noted.set_place(number.place);
-    }
+  int64_t batches_left = kMostBatches;
+  for (size_t i = 0; i < std::min<size_t>(config->files.size(), kMostFiles) && !unknown.empty(); ++i) {
+    const std::string& file = config->files[i];
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(file, none)) break;
+    ValueNames names = BeginOf(file, 1, first, environment, stop);
+    NoteFirstValues(names, &unknown, &states);
+    if (unknown.empty() || names.lines < kRows || batches_left <= 1) continue;
+    names = BeginOf(file, batches_left, first, environment, stop);
+    NoteFirstValues(names, &unknown, &states);
+    batches_left -= std::max<int64_t>(names.lines / kRows, 1);
   }
 }
 

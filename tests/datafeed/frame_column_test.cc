@@ -94,7 +94,7 @@ Column Texts(const std::vector<std::string>& texts) {
 }
 
 /// The texts of all rows; those of lists with "|" between them.
-std::vector<std::string> TextsOf(Column column) {
+std::vector<std::string> TextsOf(Column column, TextRule rule = kNewTextRule) {
   column.Link();
   const FrameColumn read(column.schema, column.array);
   EXPECT_TRUE(static_cast<bool>(read)) << read.type_name();
@@ -102,14 +102,14 @@ std::vector<std::string> TextsOf(Column column) {
   std::string scratch;
   for (int64_t row = 0; row < column.length; ++row) {
     if (!read.is_list()) {
-      texts.emplace_back(read.Text(row, &scratch));
+      texts.emplace_back(read.Text(row, rule, &scratch));
       continue;
     }
     int64_t begin = 0;
     int64_t end = 0;
     read.List(row, &begin, &end);
     std::string& all = texts.emplace_back();
-    for (; begin < end; ++begin) (all += read.items().Text(begin, &scratch)) += "|";
+    for (; begin < end; ++begin) (all += read.items().Text(begin, rule, &scratch)) += "|";
   }
   return texts;
 }
@@ -128,8 +128,18 @@ TEST(FrameColumn, NumbersHaveTheTextsOfCsv) {
   EXPECT_EQ(TextsOf(Numbers<double>(
                 "g", {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})),
             (Strings{"nan", "inf"}));
-  EXPECT_EQ(TextsOf(Numbers<uint16_t>("e", {0x3C00, 0xC000, 0x0001, 0x8000, 0x7C00, 0x3555})),
-            (Strings{"1.0", "-2.0", "5.9604645e-08", "-0.0", "inf", "0.33325195"}));
+  EXPECT_EQ(TextsOf(Numbers<uint16_t>("e", {0x3C00, 0xC000, 0x0001, 0x8000, 0x7C00, 0x3555, 0x2E66, 0x7BFF, 0x3C01})),
+            (Strings{"1.0", "-2.0", "6e-08", "-0.0", "inf", "0.3333", "0.1", "65500.0", "1.001"}));
+}
+
+TEST(FrameColumn, FloatsOfModelsBeforeTheRuleKeepTheirTexts) {
+  const std::vector<float> singles = {0.1F, 12345678.0F, 123456789.0F, 1e15F, 1e16F, 1e-5F};
+  EXPECT_EQ(TextsOf(Numbers<float>("f", singles)),
+            (Strings{"0.1", "12345678.0", "123456790.0", "1000000000000000.0", "1e+16", "1e-05"}));
+  EXPECT_EQ(TextsOf(Numbers<float>("f", singles), TextRule::kByFormat),
+            (Strings{"0.1", "12345678.0", "123456792.0", "999999986991104.0", "1e+16", "1e-05"}));
+  EXPECT_EQ(TextsOf(Numbers<uint16_t>("e", {0x0001, 0x3555}), TextRule::kByFormat),
+            (Strings{"5.9604645e-08", "0.33325195"}));
 }
 
 TEST(FrameColumn, NullsAndRowsOfASlice) {

@@ -227,7 +227,8 @@ class CellsFile {
 TEST(CellRecords, AreTheRowsOfTheirFrame) {
   MadeFrame made;
   std::string bytes;
-  const Status written = AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "word"}, &bytes);
+  const Status written =
+      AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "word"}, kNewTextRule, &bytes);
   ASSERT_TRUE(written.ok()) << written.message();
   const CellsFile file;
   const std::vector<uint64_t> ids = RowsOf(*file.Open(bytes), 2);
@@ -238,7 +239,7 @@ TEST(CellRecords, AreTheRowsOfTheirFrame) {
 TEST(CellRecords, AreRefusedWhereTheyAreDamaged) {
   MadeFrame made;
   std::string bytes;
-  ASSERT_TRUE(AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "word"}, &bytes).ok());
+  ASSERT_TRUE(AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "word"}, kNewTextRule, &bytes).ok());
   const CellsFile file;
   const auto failure = [&file](const std::string& damaged) {
     const auto dataset = file.Open(damaged);
@@ -265,7 +266,8 @@ TEST(CellRecords, AreRefusedWhereTheyAreDamaged) {
 TEST(CellRecords, AreOfColumnsThatAreThereOnce) {
   MadeFrame made;
   std::string bytes;
-  const Status written = AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "wrod"}, &bytes);
+  const Status written =
+      AppendCellRecords(*made.Make("data"), std::vector<std::string>{"n", "wrod"}, kNewTextRule, &bytes);
   EXPECT_EQ(written.message(), "data has no column \"wrod\"; did you mean \"word\"?");
 }
 

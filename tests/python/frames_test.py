@@ -422,7 +422,7 @@ class FramesTest(unittest.TestCase):
         columns = rows_of(400)
         table = pyarrow.table({**columns, "tags": [text.split("|") if text else [] for text in columns["tags"]],
                                "city": pyarrow.array(columns["city"]).dictionary_encode(), "more": [{"a": 1}] * 400})
-        whole = self.job(JOB.replace('csv { missing: "?" }', "csv { keep_spaces: true }"), output_dir="whole")
+        whole = self.job(JOB.replace('csv { missing: "?" }', ''), output_dir="whole")
         whole.fit(table, verbose=False)
         scores = millrace.Predictor(self.folder + "/whole/model").predict(table)
         parquet.write_table(table, self.folder + "/rows.parquet", row_group_size=150)
@@ -450,7 +450,7 @@ class FramesTest(unittest.TestCase):
     def test_times_with_a_zone_are_what_its_clocks_show(self):
         pandas, polars, pyarrow = (support.package(self, name) for name in ("pandas", "polars", "pyarrow"))
         from pyarrow import compute, parquet
-        text = JOB.replace('csv { missing: "?" }', "csv { keep_spaces: true }")
+        text = JOB.replace('csv { missing: "?" }', '')
         columns = rows_of(200)
         table = pyarrow.table({**columns, "time": compute.assume_timezone(pyarrow.array(columns["time"]), "Asia/Tokyo")})
         frame = pandas.DataFrame({**columns, "age": pandas.array(columns["age"], dtype="Int64")})
@@ -476,7 +476,7 @@ class FramesTest(unittest.TestCase):
         columns = rows_of(300)
         support.write(self.folder + "/rows.csv", csv_of(columns))
         parquet.write_table(pyarrow.table(columns), self.folder + "/rows.parquet")
-        text = JOB.replace('csv { missing: "?" }', "csv { keep_spaces: true }")
+        text = JOB.replace('csv { missing: "?" }', '')
         self.job(text, overrides=['filelist="%s/rows.csv"' % self.folder], output_dir="out").run(verbose=False)
         of_csv = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/rows.csv" % self.folder)
         refused = self.program("predictor", "--model_dir=%s/out/model" % self.folder, "--input=%s/rows.parquet" % self.folder)
@@ -569,7 +569,7 @@ class FramesTest(unittest.TestCase):
 
             alike = train("whole", "texts", "none", out=form)
             self.assertEqual(alike.returncode, 0, alike.stderr)
-            said = '%s: column "town" is of type double, and in "%s", the first file that trained, of type int64: ' \
+            said = '%s: column "town" is of type double, and where the training began, with "%s", of type int64: ' \
                 'the same id would be two words, as 5.0 and 5. Write it with one type in all files'
             for name in ("floats", "lists"):
                 done = train("whole", name)
@@ -584,7 +584,7 @@ class FramesTest(unittest.TestCase):
             scored = self.program("predictor", "--model_dir=%s/priced-%s/model" % (self.folder, form), "--input=" + path["unlabelled"])
             self.assertEqual(scored.returncode, 0, scored.stderr)
             first = train("floats", "whole")
-            self.assertIn('whole.%s: column "town" is of type int64, and in "%s", the first file that trained, of type double' % (
+            self.assertIn('whole.%s: column "town" is of type int64, and where the training began, with "%s", of type double' % (
                 form, path["floats"]), first.stderr)
 
     def program(self, name, *arguments, python=sys.executable):

@@ -1,0 +1,244 @@
+"""A value has one text, whatever the format of its rows: ids and scores are those of any other format."""
+
+import csv
+import datetime
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import support
+
+support.with_packages("FRAMES_PYTHON", ["pandas", "polars", "pyarrow"])
+
+import numpy as np  # noqa: E402
+
+import millrace  # noqa: E402
+
+JOB = """
+thread_num: 1
+update_mode: SERIAL
+seed: 1
+%(files)s
+data_desc { name: "%(format)s" batch_size: 16 %(csv)s feature { name: "label" id {} is_dense: true } %(features)s }
+model {
+  table { name: "t" dim: 4 init { uniform: 0.5 } optimizer { adagrad { lr: 0.3 } } }
+  layer { name: "e" embedding { slots: [%(slots)s] table: "t" } }
+  layer { name: "y" fc { in: "e" units: 1 } }
+  loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" }
+  optimizer { sgd { lr: 0.1 } }
+}
+"""
+HASH = 'feature { name: "%s" hash {} }'
+UTC = datetime.timezone.utc
+
+
+def times(*texts):
+    return [datetime.datetime.fromisoformat(text) for text in texts]
+
+
+class TextsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        for name in ("pandas", "polars", "pyarrow"):
+            try:
+                setattr(cls, name, importlib.import_module(name))
+            except ImportError:
+                raise unittest.SkipTest("this Python has no " + name) from None
+        importlib.import_module("pyarrow.parquet")
+        importlib.import_module("pyarrow.feather")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def program(self, *words):
+        done = subprocess.run([os.path.join(support.BIN, words[0]), *words[1:]], capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "MILLRACE_PYTHON": sys.executable})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def job_text(self, form, columns, files="", csv_desc="", features=None):
+        return JOB % {"format": form, "files": files, "csv": csv_desc, "slots": ", ".join('"%s"' % name for name in columns),
+                      "features": features or " ".join(HASH % name for name in columns)}
+
+    def files_of(self, table):
+        """(format, csv's dialect, file) of one table, written by several programs."""
+        pandas, polars = table.to_pandas(), self.polars.from_arrow(table)
+        files = []
+
+        def add(name, form, dialect=""):
+            files.append((form, dialect, self.path(name)))
+            return self.path(name)
+
+        pandas.to_csv(add("pandas.csv", "csv"), index=False)
+        pandas.to_csv(add("quoted.csv", "csv"), index=False, quoting=csv.QUOTE_ALL)
+        pandas.to_csv(add("pandas.tsv", "csv", 'csv { delimiter: "\\t" }'), index=False, sep="\t")
+        polars.write_csv(add("polars.csv", "csv"))
+        self.pyarrow.parquet.write_table(table, add("a.parquet", "parquet"))
+        pandas.to_parquet(add("b.parquet", "parquet"))
+        self.pyarrow.feather.write_feather(table, add("a.arrow", "arrow"), compression="uncompressed")
+        polars.write_ndjson(add("polars.json", "json"))
+        return files
+
+    def ids_of(self, form, dialect, path, columns, features=None):
+        job = self.path("job.prototxt")
+        with open(job, "w") as out:
+            out.write(self.job_text(form, columns, 'filelist: "%s"' % path, dialect, features))
+        shown = self.program("inspect", "head", "--trainer_desc=" + job, "--format=jsonl", "--batches=100").stdout
+        batches = [json.loads(line) for line in shown.splitlines()]
+        self.assertTrue(batches)
+        return [batch["slots"] for batch in batches]
+
+    def check(self, columns, features=None, left_out=()):
+        """The rows of a table have the same ids in every file, which come back, and one model scores all of them alike."""
+        table = self.pyarrow.table({"label": [0, 1] * (len(next(iter(columns.values()))) // 2), **columns})
+        frames = {"pyarrow": table, "pandas": table.to_pandas(), "polars": self.polars.from_arrow(table)}
+        files = [one for one in self.files_of(table) if os.path.basename(one[2]) not in left_out]
+        ids = {path: self.ids_of(form, dialect, path, list(columns), features) for form, dialect, path in files}
+        first = ids[files[0][2]]
+        self.assertEqual(sum(batch["label"]["shape"][0] for batch in first), len(table))
+        for path, found in ids.items():
+            self.assertEqual(found, first, os.path.basename(path))
+        whole = millrace.Job.from_text(self.job_text("csv", columns, features=features), output_dir=self.path("out"))
+        whole.fit(table, verbose=False)
+        model = millrace.Predictor(self.path("out/model"))
+        expected = model.predict(table)
+        self.assertGreater(len(set(expected.reshape(-1).tolist())), 1)
+        for name, frame in frames.items():
+            np.testing.assert_array_equal(model.predict(frame), expected, name)
+        for form, dialect, path in files:
+            if dialect:
+                continue
+            done = self.program("predictor", "--model_dir=" + self.path("out/model"), "--format=" + form, "--input=" + path)
+            np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=np.float32), expected.reshape(-1), path)
+        return {name: slot["values"] for name, slot in first[0].items()}
+
+    def test_every_type_has_one_text_in_every_format(self):
+        array, decimals = self.pyarrow.array, importlib.import_module("decimal").Decimal
+        floats = [12345678.0, 123456789.0, 1e-5, 0.1, 1e16, 3e20, 5.5, -1.5e-7]
+        fractions = times("2026-11-26 10:00:00", "2026-11-26 11:00:00.500", "1969-12-31 23:59:59", "2026-11-26 00:00:00") * 2
+        midnights = times("2026-11-26", "2026-11-27", "2026-11-26", "2024-02-29") * 2
+        columns = {
+            "text": [" Wien", "Graz ", "\tLinz", "Bad Ischl", "Wien", "  ", "x", " x"],
+            "parts": [" a b|c", "a b|c ", "d", " d", "1e-5|x", "0.00001|x", "e", "e "],
+            "version": ["1.10", "1.1", "01", "1e345678", "007", "12e5", "68fd1e64", "2026-11"],
+            "number": [" 1e-05", "0.00001", "x", " x", "1.0E-5", "1e-5", "y", "z"],
+            "double": array(floats), "single": array(floats, self.pyarrow.float32()), "whole": list(range(8)),
+            "decimal": [decimals(one) for one in ("1.10", "1.25", "0.05", "7.00")] * 2,
+            "ms": array(fractions, self.pyarrow.timestamp("ms")), "us": array(fractions, self.pyarrow.timestamp("us")),
+            "ns": array(fractions, self.pyarrow.timestamp("ns")), "midnight": array(midnights, self.pyarrow.timestamp("us")),
+            "date": [value.date() for value in midnights],
+            "time": ["2026-11-26T10:00:00", "2026-11-26 10:00:00.000", "2026-11-26 10:00", "y", "y ", "2026-11-26T10:00:00Z",
+                     "2026-11-26 19:00:00+09:00", "2026-11-26T10:00:00.5Z"],
+        }
+        plain = " ".join(HASH % name for name in columns if name not in ("parts", "number", "version"))
+        ids = self.check(columns, plain + """
+            feature { name: "parts" split { by: "|" } ngrams { least: 1 most: 2 } hash {} }
+            feature { name: "number" vocabulary { words: ["1e-5", "x"] } hash {} }
+            feature { name: "version" from: ["version", "time"] cross {} }""")
+        for a, b in ((0, 1), (0, 2), (3, 4), (5, 6)):
+            self.assertEqual(ids["time"][a], ids["time"][b])
+        self.assertEqual(len(set(ids["time"])), 4)
+
+    def test_halves(self):
+        values = self.pyarrow.array(np.array([0.1, 1e-5, 2.5, 1.001], np.float16))
+        self.check({"c": values}, left_out=("polars.csv", "polars.json"))  # polars makes float32 of them
+
+    def test_the_units_of_times_have_the_same_ids(self):
+        values = times("2026-11-26 10:00:00", "2026-11-26 11:00:00.500", "2026-11-26", "2024-02-29 12:00")
+        found = []
+        for unit in ("ms", "us", "ns"):
+            path = self.path(unit + ".parquet")
+            self.pyarrow.parquet.write_table(self.pyarrow.table({
+                "label": [0, 1, 0, 1], "c": self.pyarrow.array(values, self.pyarrow.timestamp(unit))}), path)
+            found.append(self.ids_of("parquet", "", path, ["c"]))
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], found[2])
+
+    def test_what_csv_says_of_spaces_and_missing_values_holds_for_all_formats(self):
+        table = self.pyarrow.table({"label": [0, 1, 0, 1], "c": [" a", "a", "NA", ""]})
+        text = self.job_text("csv", ["c"], csv_desc='csv { missing: "NA" %s }')
+        for spaces in ("", "keep_spaces: true"):
+            millrace.Job.from_text(text % spaces, output_dir=self.path("out")).fit(table, verbose=False)
+            scores = millrace.Predictor(self.path("out/model")).predict(table).reshape(-1)
+            self.assertEqual(scores[2], scores[3])
+            self.assertEqual(scores[0] == scores[1], not spaces)
+            for form, dialect, path in self.files_of(table):
+                if dialect:
+                    continue
+                done = self.program("predictor", "--model_dir=" + self.path("out/model"), "--format=" + form, "--input=" + path)
+                np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=np.float32), scores, path)
+
+    def train(self, form, *files):
+        """Trains on files, and returns what scoring one says: (exit code, standard error)."""
+        with open(self.path("job.prototxt"), "w") as out:
+            out.write(self.job_text(form, ["c"], "filelist: [%s]" % ", ".join('"%s"' % self.path(name) for name in files)))
+        self.program("trainer", "--trainer_desc=" + self.path("job.prototxt"), "--output_dir=" + self.path("out"))
+
+        def score(form, name):
+            done = subprocess.run([os.path.join(support.BIN, "predictor"), "--model_dir=" + self.path("out/model"), "--format=" + form,
+                                   "--input=" + self.path(name)], capture_output=True, text=True, timeout=300,
+                                  env={**os.environ, "MILLRACE_PYTHON": sys.executable})
+            return done.returncode, done.stderr
+        return score
+
+    def test_a_column_that_is_empty_at_first_is_learned_from_its_first_value(self):
+        empty, whole = "1,\n0,\n" * 2500, "1,1\n0,0\n" * 100
+        support.write(self.path("late.csv"), "label,c\n" + empty + whole)
+        support.write(self.path("empty.csv"), "label,c\n" + empty)
+        support.write(self.path("whole.csv"), "label,c\n" + whole)
+        support.write(self.path("none.csv"), "")
+        support.write(self.path("floats.csv"), "label,c\n1,1.0\n0,0.0\n")
+        support.write(self.path("floats.json"), '{"label": 1, "c": 1.0}\n{"label": 0, "c": 0.0}\n')
+        support.write(self.path("late.json"), '{"label": 1, "c": null}\n{"label": 0}\n' * 2500 + '{"label": 1, "c": 1}\n{"label": 0, "c": 0}\n' * 50)
+        for form, files, first in (("csv", ["late.csv"], "late.csv:5002:3"), ("csv", ["empty.csv", "whole.csv"], "whole.csv:2:3"),
+                                   ("csv", ["none.csv", "whole.csv"], "whole.csv:2:3"), ("json", ["late.json"], "late.json:5001:")):
+            score = self.train(form, *files)
+            for name in ("floats.csv", "floats.json"):
+                with self.subTest(files=files, name=name):
+                    code, said = score(name.rpartition(".")[2], name)
+                    self.assertEqual(code, 0, said)
+                    self.assertRegex(said, 'column "c" holds whole numbers as floats: its words are "1.0" .*, and "1" .*' + first)
+                    self.assertNotIn("its columns are not those", said)
+
+    def test_columnar_files_without_a_value_say_nothing_of_types(self):
+        pyarrow, write = self.pyarrow, {"parquet": self.pyarrow.parquet.write_table, "arrow": self.pyarrow.feather.write_feather}
+
+        def table(values, kind):
+            return pyarrow.table({"label": [index % 2 for index in range(len(values))], "c": pyarrow.array(values, kind)})
+
+        for form in ("parquet", "arrow"):
+            for first in (table([None] * 4, pyarrow.null()), table([], pyarrow.float64()), table([None] * 4, pyarrow.float64())):
+                with self.subTest(form=form, rows=len(first), kind=str(first.schema.field("c").type)):
+                    write[form](first, self.path("a." + form))
+                    write[form](table([1, 0] * 8, pyarrow.int64()), self.path("b." + form))
+                    write[form](table([1.0, 0.0], pyarrow.float64()), self.path("floats." + form))
+                    code, said = self.train(form, "a." + form, "b." + form)(form, "floats." + form)
+                    self.assertEqual(code, 3, said)
+                    self.assertIn('column "c" is of type double, and where the training began, with', said)
+
+    def test_models_of_before_keep_the_texts_of_each_format(self):
+        table = self.pyarrow.table({"label": [0, 1] * 20, "c": [" Wien", "Graz "] * 20, "d": self.pyarrow.array(
+            [123456789.0, 5.5] * 20, self.pyarrow.float32())})
+        text = self.job_text("parquet", ["c", "d"]).replace("batch_size", "feature_states { text_rule: 1 } batch_size")
+        job = millrace.Job.from_text(text, output_dir=self.path("out"))
+        job.fit(table, verbose=False)
+        self.assertIn("text_rule: 1", job.config)
+        model = millrace.Predictor(self.path("out/model"))
+        old = self.pyarrow.table({"c": [" Wien"], "d": self.pyarrow.array([123456789.0], self.pyarrow.float32())})
+        texts = self.pyarrow.table({"c": [" Wien", "Wien"], "d": ["123456792.0", "123456790.0"]})
+        scores = model.predict(texts).reshape(-1)
+        self.assertEqual(model.predict(old).reshape(-1)[0], scores[0])
+        self.assertNotEqual(scores[0], scores[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
