@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,11 +124,23 @@ Status BadLines::TakeQuarantined() {
   const FileLock lock(quarantine_);
   MR_ASSIGN(const std::string text, ReadFile(quarantine_path_));
   const std::string_view rest = Remember(text);
+  remembered_ = static_cast<int64_t>(text.size() - rest.size());
   // Without the lock it may be another's, who is writing it.
   if (rest.empty() || !lock.is_held()) return Status::Ok();
   // A run was killed while it wrote this one.
   if (::ftruncate(quarantine_.get(), static_cast<off_t>(text.size() - rest.size())) == 0) return Status::Ok();
   return IoErrorFromErrno("cannot write bad lines to \"" + quarantine_path_ + "\"", errno);
+}
+
+void BadLines::TakeNew() {
+  struct stat info {};
+  if (::fstat(quarantine_.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= remembered_) return;
+  // It may have been replaced under its name, which then holds less.
+  const FileDescriptor file(::open(quarantine_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string text(static_cast<size_t>(info.st_size - remembered_), '\0');
+  const ssize_t n = file.is_open() ? ::pread(file.get(), text.data(), text.size(), remembered_) : 0;
+  text.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  remembered_ += static_cast<int64_t>(text.size() - Remember(text).size());
 }
 
 std::string_view BadLines::Remember(std::string_view text) {
@@ -176,9 +189,14 @@ Status BadLines::Report(std::string_view kind, std::string_view message, std::st
     std::string record(message);
     std::replace(record.begin(), record.end(), '\n', ' ');
     record.append("\t").append(line).append("\n");
-    if (!quarantined_.insert(XxHash64(record)).second) record.clear();
+    const uint64_t hash = XxHash64(record);
     std::optional<FileLock> lock_file;
-    if (!record.empty()) lock_file.emplace(quarantine_);
+    if (!quarantined_.contains(hash)) {
+      lock_file.emplace(quarantine_);
+      TakeNew();
+    }
+    if (!quarantined_.insert(hash).second) record.clear();
+    remembered_ += static_cast<int64_t>(record.size());
     for (std::string_view rest = record; !rest.empty();) {
       const ssize_t n = ::write(quarantine_.get(), rest.data(), rest.size());
       if (n >= 0) {

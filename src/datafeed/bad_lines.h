@@ -72,6 +72,9 @@ class BadLines {
   BadLines() = default;
   /// Remembers what the file holds, and takes away a record that a killed run did not finish.
   Status TakeQuarantined();
+  /// Remembers what other datasets have written since, an evaluation of rows of the training files for one. To be
+  /// called under the file's lock.
+  void TakeNew();
   /// Remembers what the files of other ranks hold.
   Status TakeOfOtherRanks();
   /// Remembers the whole lines of `text`; returns what is behind them.
@@ -85,6 +88,7 @@ class BadLines {
   std::string quarantine_path_;
   FileDescriptor quarantine_;
   std::unordered_set<uint64_t> quarantined_;  ///< hashes of what stands in the file
+  int64_t remembered_ = 0;                    ///< bytes of it whose lines are there
   std::atomic<int64_t> bad_{0};
   std::atomic<int64_t> lines_{0};
   std::atomic<bool> saw_non_finite_{false};

@@ -188,6 +188,23 @@ TEST(EvaluationSets, ARowWithoutAMomentIsABadLine) {
                               HasSubstr("by which eval.set.since parts rows, found \"soon\"")));
 }
 
+// Evaluations of the training files read it before the training does.
+TEST(EvaluationSets, ABadLineStandsInTheQuarantineOnceWhoeverReadsIt) {
+  const SmallJob small(3, 1);
+  const std::string sets = "eval { set { name: 'x' share: 0.2 } set { name: 'y' share: 0.1 } every_steps: 3 }";
+  for (const char* mode : {"update_mode=SERIAL", "dist={ update: SYNC micro_batches: 2 }"}) {
+    const std::string out = small.folder() + "/" + std::string(mode).substr(0, 4);
+    const std::string job = DaysJob(small, sets, "1,2\n1,3,2026-11-05 10:00,4\n");
+    const SetsRun run =
+        TrainSets(job, out, {mode, "epochs=2", "data_desc.bad_lines={ action: QUARANTINE max_fraction: 1 }"});
+    ASSERT_EQ(run.code, 0) << run.said;
+    std::istringstream lines(ReadFile(out + "/bad_lines.txt").value());
+    std::vector<std::string> all;
+    for (std::string line; std::getline(lines, line);) all.push_back(line);
+    EXPECT_EQ(all.size(), 2U) << mode << "\n" << testing::PrintToString(all);
+  }
+}
+
 TEST(EvaluationSets, TimesOfAnotherFormatAreToldWithTheFormat) {
   const SmallJob small(3, 1);
   const auto said = [&](const std::string& found, const std::string& format) {
