@@ -64,7 +64,9 @@ void ClipEach(Lowering& lowering, ParamGrad& target, const GradientClip& clip) {
 void ClipTogether(Lowering& lowering, const std::vector<ParamGrad*>& targets, float most) {
   GradientOps ops(lowering);
   const std::string stem = "gradients@";
-  std::vector<std::string> squares;
+  // Norms of norms: squares of large gradients are beyond single precision, and an infinite norm would clip all to 0.
+  const Attrs of_all = {{"porder", 2.0F}, {"axis", int64_t{-1}}, {"asvector", true}, {"keepdim", false}};
+  std::vector<std::string> norms;
   for (ParamGrad* target : targets) {
     std::string values = target->grad;
     if (ops.IsSparse(target->grad)) {
@@ -74,11 +76,11 @@ void ClipTogether(Lowering& lowering, const std::vector<ParamGrad*>& targets, fl
       values =
           ops.Append(target->param, "get_tensor_from_selected_rows", {{"X", {target->grad}}}, target->grad + "@VALUES");
     }
-    squares.push_back(ops.Append(target->param, "squared_l2_norm", {{"X", {values}}}, values + "@SQUARES"));
+    norms.push_back(ops.Append(target->param, "p_norm", {{"X", {values}}}, values + "@NORM", of_all));
   }
   const std::string& first = targets[0]->param;
-  ops.Append(first, "sum", {{"X", squares}}, stem + "SQUARES");
-  ops.Append(first, "sqrt", {{"X", {stem + "SQUARES"}}}, stem + "NORM");
+  ops.Append(first, "concat", {{"X", norms}}, stem + "NORMS", {{"axis", int64_t{0}}});
+  ops.Append(first, "p_norm", {{"X", {stem + "NORMS"}}}, stem + "NORM", of_all);
   ops.Append(first, "fill_constant", {}, stem + "MOST",
              {{"shape", std::vector<int64_t>{1}}, {"dtype", static_cast<int64_t>(VarType::FP32)}, {"value", most}});
   ops.Append(first, "elementwise_max", {{"X", {stem + "MOST"}}, {"Y", {stem + "NORM"}}}, stem + "LARGER",

@@ -294,7 +294,7 @@ TEST(ProgramAuthorTest, GradientsAreClippedThenPenalized) {
   EXPECT_EQ((*made)[0].grad, "w@GRAD");
   const std::vector<std::string> types = Types(author->main());
   EXPECT_EQ(std::vector<std::string>(types.begin() + 5, types.end()),
-            (std::vector<std::string>{"squared_l2_norm", "sum", "sqrt", "fill_constant", "elementwise_max",
+            (std::vector<std::string>{"p_norm", "concat", "p_norm", "fill_constant", "elementwise_max",
                                       "elementwise_div", "elementwise_mul", "sign", "scale", "scale", "sum", "sgd"}));
   EXPECT_EQ(Types(CloneForTest(author->main())), (std::vector<std::string>{"mul", "mean"}));
   EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());

@@ -733,18 +733,26 @@ std::vector<float> FloatsOf(const Tensor& tensor) {
 TEST(SparseGradients, AreMergedMeasuredAndScaled) {
   VarMetas inputs = {{"g", Meta({4, 2})}, {"factor", Meta({1})}};
   inputs["g"].kind = VarType::SELECTED_ROWS;
+  OpDesc norm = Op("p_norm", {{"X", {"values"}}}, {{"Out", {"norm"}}});
+  SetAttr(norm, "porder", 2.0F);
+  SetAttr(norm, "asvector", true);
   auto session = OpSession::Create({Op("merge_selected_rows", {{"X", {"g"}}}, {{"Out", {"merged"}}}),
                                     Op("get_tensor_from_selected_rows", {{"X", {"merged"}}}, {{"Out", {"values"}}}),
-                                    Op("squared_l2_norm", {{"X", {"values"}}}, {{"Out", {"norm"}}}),
-                                    Op("elementwise_mul", {{"X", {"g"}}, {"Y", {"factor"}}}, {{"Out", {"g"}}})},
+                                    norm, Op("elementwise_mul", {{"X", {"g"}}, {"Y", {"factor"}}}, {{"Out", {"g"}}})},
                                    inputs, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
-  FillRows((*session)->rows("g"), 4, {3, 1, 3}, {1, 2, 3, 4, 5, 6});
+  FillRows((*session)->rows("g"), 4, {}, {});
   Fill((*session)->tensor("factor"), {1}, {0.5F});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_THAT(FloatsOf(*(*session)->tensor("norm")), ElementsAre(0)) << "of a batch that uses no row";
+  FillRows((*session)->rows("g"), 4, {3}, {3e25F, 4e25F});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_THAT(FloatsOf(*(*session)->tensor("norm")), ElementsAre(testing::FloatEq(5e25F))) << "its square is infinite";
+  FillRows((*session)->rows("g"), 4, {3, 1, 3}, {1, 2, 3, 4, 5, 6});
   ASSERT_TRUE((*session)->Run().ok());
   EXPECT_THAT((*session)->rows("merged")->rows, ElementsAre(3, 1));
   EXPECT_THAT(FloatsOf(*(*session)->tensor("values")), ElementsAre(6, 8, 3, 4));
-  EXPECT_THAT(FloatsOf(*(*session)->tensor("norm")), ElementsAre(125));
+  EXPECT_THAT(FloatsOf(*(*session)->tensor("norm")), ElementsAre(testing::FloatEq(std::sqrt(125.0F))));
   EXPECT_THAT((*session)->rows("g")->rows, ElementsAre(3, 1, 3));
   EXPECT_THAT(FloatsOf((*session)->rows("g")->values), ElementsAre(0.5F, 1, 1.5F, 2, 2.5F, 3));
 }

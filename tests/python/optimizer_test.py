@@ -433,5 +433,22 @@ class PaddleTest(unittest.TestCase):
             check(got, {name: np.array(value) for name, value in wanted.items()}, key)
 
 
+class LargeGradientTest(unittest.TestCase):
+    def test_a_global_norm_whose_square_is_beyond_single_precision_still_clips_to_its_length(self):
+        job = millrace.Job.from_text("""
+            update_mode: SERIAL
+            data_desc { name: "csv" batch_size: 4 feature { name: "label" } feature { name: "x" } feature { name: "id" hash {} } }
+            model {
+              table { name: "t" dim: 2 init { constant: 1 } optimizer { sgd { lr: 1 } } }
+              layer { name: "e" embedding { slots: "id" table: "t" } }
+              layer { name: "all" concat { in: ["x", "e"] } }
+              layer { name: "y" fc { in: "all" units: 1 bias: false init { constant: 0 } } }
+              loss { kind: SQUARED_ERROR in: "y" label: "label" }
+              optimizer { sgd { lr: 0.25 } clip { global_norm: 1 } }
+            }""")
+        job.fit({"label": np.full(4, 1e10, "float32"), "x": np.full(4, 1e15, "float32"), "id": np.arange(4)}, verbose=False)
+        np.testing.assert_allclose(job.parameter("y.w_0").reshape(-1), [0.25, 0, 0], atol=1e-6)
+
+
 if __name__ == "__main__":
     unittest.main()

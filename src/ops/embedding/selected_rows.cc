@@ -75,8 +75,8 @@ Status InferClipByNorm(InferShapeContext& context) {
 float NormFactor(const float* values, int64_t count, float most) {
   double squares = 0;
   for (int64_t i = 0; i < count; ++i) squares += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  const auto norm = static_cast<float>(std::sqrt(squares));
-  return norm <= most ? 1 : most / norm;
+  const double norm = std::sqrt(squares);
+  return norm <= static_cast<double>(most) ? 1 : static_cast<float>(static_cast<double>(most) / norm);
 }
 
 class ClipByNormKernel : public OpKernel {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/lane_sums.h"
 #include "kernels/not_a_number.h"
 #include "ops/axis_lines.h"
 #include "ops/float_input.h"
@@ -147,6 +148,10 @@ class PNormKernel : public BoundKernel<PNormKernel> {
     const float* x = x_.Read();
     float* out = out_->Resize<float>(axis_.Reduced(x_.dims()));
     lines.ForEach([&](int64_t line, int64_t first) {
+      if (order_ == 2 && lines.inner == 1) {
+        out[line] = static_cast<float>(std::sqrt(LaneSums().squares(x + first, lines.along, 0)));
+        return;
+      }
       double sum = 0;
       for (int64_t k = 0; k < lines.along; ++k) {
         sum += std::pow(std::abs(static_cast<double>(x[first + k * lines.inner])), order);
