@@ -111,8 +111,12 @@ struct ValueColumn {
   std::vector<double> values;          ///< of each run; NaN: none
 };
 
-double LastOf(const Curve* curve) {
-  return curve == nullptr || curve->points.empty() ? kUnknown : curve->points.back().value;
+/// What the model that a run saved was evaluated to be: the best one, where that was kept, else the last one.
+double SavedOf(const Curve* curve, int64_t model_step) {
+  if (curve == nullptr || curve->points.empty()) return kUnknown;
+  const auto found = std::find_if(curve->points.rbegin(), curve->points.rend(),
+                                  [model_step](const CurvePoint& point) { return point.step == model_step; });
+  return found != curve->points.rend() ? found->value : curve->points.back().value;
 }
 
 double BestOf(const Curve* curve, MetricBetter better) {
@@ -166,16 +170,16 @@ void AddEvaluationColumns(const std::vector<RunRecord>& runs, std::vector<ValueC
   const std::map<std::string, MetricBetter> better = BetterOfAll(runs);
   for (const std::string& name : EvaluationNames(runs)) {
     if (IsOfWatchedSet(runs, name)) continue;
-    ValueColumn last = {name, kMetricDigits, BetterOfMetric(better, name), {}};
-    ValueColumn best = {name + " best", kMetricDigits, last.better, {}};
+    ValueColumn saved = {name, kMetricDigits, BetterOfMetric(better, name), {}};
+    ValueColumn best = {name + " best", kMetricDigits, saved.better, {}};
     bool has_better = false;
     for (const RunRecord& run : runs) {
       const Curve* curve = run.Evaluation(name);
-      last.values.push_back(LastOf(curve));
-      best.values.push_back(last.better.has_value() ? BestOf(curve, *last.better) : kUnknown);
-      has_better |= !std::isnan(best.values.back()) && best.values.back() != last.values.back();
+      saved.values.push_back(SavedOf(curve, run.model_step));
+      best.values.push_back(saved.better.has_value() ? BestOf(curve, *saved.better) : kUnknown);
+      has_better |= !std::isnan(best.values.back()) && best.values.back() != saved.values.back();
     }
-    columns->push_back(std::move(last));
+    columns->push_back(std::move(saved));
     if (has_better) columns->push_back(std::move(best));
   }
 }

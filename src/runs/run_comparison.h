@@ -37,10 +37,10 @@ struct RunTable {
 std::vector<std::string> ShortPaths(const std::vector<std::string>& paths);
 
 /// Puts runs beside each other: the fields in which their jobs, as they were written, differ, how long they took, and
-/// each metric of their last and of their best evaluation, or, where no run has any, of training. What is best of a
-/// column is marked, among means and runs that are in none. Where runs are no more than seeds apart, they follow their
-/// mean with its standard error. `order_by` is a metric whose best value comes first; empty: in the order of `runs`.
-/// kInvalidConfig when no run has that metric.
+/// each metric of the saved model's and of their best evaluation, or, where no run has any, of training. What is best
+/// of a column is marked, among means and runs that are in none. Where runs are no more than seeds apart, they follow
+/// their mean with its standard error. `order_by` is a metric whose best value comes first; empty: in the order of
+/// `runs`. kInvalidConfig when no run has that metric.
 Result<RunTable> CompareRuns(const std::vector<RunRecord>& runs, const std::string& order_by = "");
 
 }  // namespace millrace

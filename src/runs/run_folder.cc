@@ -161,8 +161,9 @@ Status ReadSummary(const std::string& path, RunRecord* run) {
   }
   if (all.at_key("better").get_object().get(values) == simdjson::SUCCESS) ReadBetter(values, run);
   ReadJob(all, path, run);
-  if (run->evaluations.empty() && all.at_key("eval").get_object().get(values) == simdjson::SUCCESS) {
-    AddEvaluation(values, run);
+  if (all.at_key("eval").get_object().get(values) == simdjson::SUCCESS) {
+    run->model_step = IntegerOf(values, "step");
+    if (run->evaluations.empty()) AddEvaluation(values, run);
   }
   return Status::Ok();
 }

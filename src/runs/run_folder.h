@@ -36,6 +36,7 @@ struct RunRecord {
   /// The job as it ran; null where the folder does not say.
   std::shared_ptr<const TrainerDesc> job;
   int64_t steps = 0;
+  int64_t model_step = -1;  ///< after which the saved model was evaluated; -1: not known
   int64_t examples = 0;
   double examples_per_second = 0;                       ///< NaN: not known
   double seconds = 0;                                   ///< of training; NaN: not known

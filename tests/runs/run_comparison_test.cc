@@ -57,6 +57,26 @@ TEST_F(RunComparison, ShowsWhatDiffersAndMarksTheBest) {
             "  lr is model.optimizer.adagrad.lr\n");
 }
 
+TEST_F(RunComparison, TheEvaluationIsThatOfTheSavedModelWhichMayBeTheBestInPlaceOfTheLast) {
+  for (const int saved : {10, 20}) {
+    Add(Job(saved == 10 ? "0.1" : "0.5", 1), 0.7, 0.6);
+    const std::string summary = runs_.back().folder + "/run.json";
+    std::string text = ReadFile(summary).value();
+    const std::string step = R"("eval":{"step":20,"auc":0.6})";
+    ASSERT_NE(text.find(step), std::string::npos) << text;
+    if (saved == 10) text.replace(text.find(step), step.size(), R"("eval":{"step":10,"auc":0.7})");
+    ASSERT_TRUE(WriteFileAtomically(summary, text).ok());
+    runs_.back() = ReadRun(runs_.back().folder).value();
+    runs_.back().name = std::to_string(saved);
+  }
+  const RunTable table = CompareRuns(runs_).value();
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_THAT(Texts(table.rows[0]),
+              ElementsAre("0.1", "20", "320", "2.0", "0.70000*", "0.70000*", "0.30000*", "0.30000*"));
+  EXPECT_THAT(Texts(table.rows[1]),
+              ElementsAre("0.5", "20", "320", "2.0", "0.60000", "0.70000*", "0.40000", "0.30000*"));
+}
+
 TEST_F(RunComparison, RunsOfOneSeedAreNoDrawsOfTheirOwn) {
   for (const int seed : {1, 7, 7, 7}) Add(Job("0.1", seed), 0.5, 0.6);
   EXPECT_THAT(CompareRuns(runs_).value().notes,
