@@ -42,6 +42,10 @@ class Report:
     evaluation_sets: Dict[str, Dict[str, float]] = field(default_factory=dict)  #: by name, as `evaluation`
     #: eval.calibration, of each: loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
     calibrations: List[dict] = field(default_factory=list)
+    #: how far values of `metrics` that were counted in steps, such as the AUC of training, may be from the exact ones
+    metric_bounds: Dict[str, float] = field(default_factory=dict)
+    evaluation_bounds: Dict[str, float] = field(default_factory=dict)  #: of `evaluation`; empty where all are exact
+    metric_remarks: List[str] = field(default_factory=list)  #: which examples a metric left out, and why one is nan
 
     @classmethod
     def _of_nothing(cls, workers):

@@ -88,6 +88,7 @@ Status Run(const CommandLine& line) {
   PredictorOptions options;
   options.feed = FLAGS_feed;
   options.prediction = FLAGS_prediction;
+  options.keeps_logits = true;
   options.feeds = &environment.feeds;
   options.stop = signals.token();
   DataFeedDesc data_desc;

@@ -479,7 +479,8 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   for (size_t task = 0, first = 0; task < predictor.tasks().size(); ++task) {
     const size_t count = predictor.scores_of(task);
     metrics.emplace_back(dataset->schema(), predictor.tasks()[task],
-                         ScoreColumns{std::exchange(first, first + count), count}, environment.metrics);
+                         ScoreColumns{std::exchange(first, first + count), count, predictor.has_logit(task)},
+                         environment.metrics);
   }
   TellOfColumns(predictor);
   MR_TRY(dataset->BeginPass({}));
@@ -504,7 +505,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     MR_TRY(empty_once());
     const size_t columns = session->columns();
     non_finite.Take(*batch, scores, columns);
-    for (ScoreMetrics& measured : metrics) measured.Add(scores, columns, *batch);
+    for (ScoreMetrics& measured : metrics) measured.Add(scores, session->logits(), columns, *batch);
     MR_TRY(WriteScores(scores, columns, out.get(), comparison.get(), request.output));
     scored += scores.size() / columns;
     MR_TRY(prompt.AfterBatch(dataset->is_paused(), request.output));
@@ -529,7 +530,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   }
   MR_TRY(empty_once());
   MR_TRY(CloseOutput(std::move(out), request.output));
-  for (const ScoreMetrics& measured : metrics) {
+  for (ScoreMetrics& measured : metrics) {
     if (const std::string text = measured.Text(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
   }
   MR_TRY(non_finite.Finish(comparison == nullptr && !request.allow_non_finite));

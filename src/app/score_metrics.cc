@@ -50,9 +50,11 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, Scor
   for (const auto& [kind, is_of_shares] : kinds) {
     const MetricInfo* const info = registry.Find(kind);
     if (info == nullptr) continue;
-    std::unique_ptr<Metric> metric = info->make();
+    const bool by_logit = info->of_logits != nullptr && columns_.have_logits;
+    std::unique_ptr<Metric> metric = by_logit ? info->of_logits() : info->make();
     const int size = metric->size();
-    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->of_classes});
+    measures_.push_back(
+        {LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->of_classes, info, ExampleRows()});
   }
 }
 
@@ -70,19 +72,37 @@ bool ScoreMetrics::IsLabel(float label) const {
 
 /// Adds what was read to a measure.
 void ScoreMetrics::AddTo(Measure* measure) {
-  if (!is_of_classes()) return measure->metric->Add({scores_, labels_, weights_}, measure->sums);
+  const bool by_order = measure->info->of_logits != nullptr;
+  if (!is_of_classes()) return AddRows({by_order ? logits_ : scores_, labels_, weights_}, measure);
   of_labels_.clear();
   for (size_t row = 0; row < labels_.size(); ++row) {
     const std::span<const float> classes = std::span(scores_).subspan(row * columns_.count, columns_.count);
     of_labels_.push_back(ValueOfRow(measure->of_classes, classes, labels_[row]));
   }
   ones_.assign(labels_.size(), 1.0F);
-  measure->metric->Add({of_labels_, ones_, weights_}, measure->sums);
+  AddRows({of_labels_, ones_, weights_}, measure);
 }
 
-void ScoreMetrics::Add(std::span<const float> scores, size_t columns, const SlotBatch& batch) {
+void ScoreMetrics::AddRows(const MetricRows& rows, Measure* measure) {
+  measure->metric->Add(rows, measure->sums);
+  if (measure->info->exact != nullptr) measure->examples.Add(rows);
+  measure->clipped += ClippedRows(*measure->info, rows.predictions);
+}
+
+std::string ScoreMetrics::ValueText(Measure* measure) {
+  if (!are_finite_) return "nan";
+  std::vector<double> sums;
+  for (size_t i = 0; i < measure->sums.size(); ++i) sums.push_back(measure->sums.Get(i));
+  if (measure->info->exact == nullptr) return MetricText("", measure->metric->Compute(sums), {});
+  if (measure->examples.is_whole()) return MetricText("", measure->info->exact(measure->examples.Sorted()), {});
+  return MetricText("", measure->metric->Compute(sums), {{"", measure->info->bound(sums)}});
+}
+
+void ScoreMetrics::Add(std::span<const float> scores, std::span<const float> logits, size_t columns,
+                       const SlotBatch& batch) {
   if (label_ < 0) return;
   scores_.clear();
+  logits_.clear();
   labels_.clear();
   weights_.clear();
   for (size_t row = 0; row < scores.size() / columns; ++row) {
@@ -95,6 +115,8 @@ void ScoreMetrics::Add(std::span<const float> scores, size_t columns, const Slot
     }
     const std::span<const float> own = scores.subspan(row * columns + columns_.first, columns_.count);
     scores_.insert(scores_.end(), own.begin(), own.end());
+    const std::span<const float> order = logits.subspan(row * columns + columns_.first, columns_.count);
+    logits_.insert(logits_.end(), order.begin(), order.end());
     labels_.push_back(label);
   }
   rows_ += static_cast<int64_t>(labels_.size());
@@ -109,20 +131,18 @@ void ScoreMetrics::Add(std::span<const float> scores, size_t columns, const Slot
   }
 }
 
-std::string ScoreMetrics::Text() const {
+std::string ScoreMetrics::Text() {
   if (rows_ == 0 || (is_of_classes() && !are_likelihoods_)) return "";
   std::string text;
-  for (const Measure& measure : measures_) {
+  std::string remarks;
+  for (Measure& measure : measures_) {
     if (measure.is_of_shares != AreShares()) continue;
-    std::vector<double> sums;
-    for (size_t i = 0; i < measure.sums.size(); ++i) sums.push_back(measure.sums.Get(i));
-    char value[48];
-    const double measured = are_finite_ ? measure.metric->Compute(sums) : std::numeric_limits<double>::quiet_NaN();
-    std::snprintf(value, sizeof(value), " %.6f  ", measured);
-    text += (task_.empty() ? "" : task_ + "/") + measure.name + value;
+    const std::string name = (task_.empty() ? "" : task_ + "/") + measure.name;
+    text += name + " " + ValueText(&measure) + "  ";
+    if (are_finite_ && measure.clipped > 0) remarks += "\n" + ClippedText(name, measure.clipped);
   }
   text += "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
-  if (!are_finite_ || AreShares() || !are_likelihoods_) return text;
+  if (!are_finite_ || AreShares() || !are_likelihoods_) return text + remarks;
   char label[32];
   std::snprintf(label, sizeof(label), "%g", static_cast<double>(*other_label_));
   if (is_of_classes()) {

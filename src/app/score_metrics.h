@@ -8,7 +8,7 @@
 
 #include "batch/slot_batch.h"
 #include "inference_model.pb.h"
-#include "metrics/metric_list.h"
+#include "metrics/metric_set.h"
 
 namespace millrace {
 
@@ -16,6 +16,7 @@ namespace millrace {
 struct ScoreColumns {
   size_t first;
   size_t count;
+  bool have_logits = false;  ///< Predictor::has_logit
 };
 
 /// How good scores are, where the scored lines have the label. One thread.
@@ -25,13 +26,14 @@ class ScoreMetrics {
   /// row, nothing is measured.
   ScoreMetrics(const SlotSchema& schema, const ModelTask& task, ScoreColumns columns, const MetricRegistry& registry);
 
-  /// Adds rows of `columns` scores each. Rows that do not count, and those whose weight is no weight, are left out.
-  void Add(std::span<const float> scores, size_t columns, const SlotBatch& batch);
+  /// Adds rows of `columns` scores each, and what orders them (PredictSession::logits). Rows that do not count, and
+  /// those whose weight is no weight, are left out.
+  void Add(std::span<const float> scores, std::span<const float> logits, size_t columns, const SlotBatch& batch);
   /// A line, of a task with a name behind that: "auc 0.79  logloss 0.41  calibration 1.01 of 1000 rows" for
   /// probabilities and shares, "accuracy" and "logloss" for those of classes, "mae" and "rmse" for other values, with
-  /// why where only labels are none; all nan when a score or a label is NaN or infinite. Empty when nothing was
-  /// measured.
-  std::string Text() const;
+  /// why where only labels are none; all nan when a score or a label is NaN or infinite. Lines follow of what else is
+  /// to be known. Empty when nothing was measured.
+  std::string Text();
 
  private:
   struct Measure {
@@ -40,11 +42,16 @@ class ScoreMetrics {
     MetricSums sums;
     bool is_of_shares;
     OfClasses of_classes;
+    const MetricInfo* info;
+    ExampleRows examples;  ///< where the sums are not exact
+    int64_t clipped = 0;   ///< predictions
   };
 
   bool is_of_classes() const { return columns_.count > 1; }
   bool IsLabel(float label) const;  ///< a share, or one of the classes
   void AddTo(Measure* measure);
+  static void AddRows(const MetricRows& rows, Measure* measure);
+  std::string ValueText(Measure* measure);
   /// How much a row counts; nothing where that is no weight above 0.
   std::optional<float> WeightOf(const SlotBatch& batch, size_t row, float label) const;
 
@@ -59,6 +66,7 @@ class ScoreMetrics {
   std::vector<float> class_weight_;  ///< empty: labels count alike
   std::vector<Measure> measures_;
   std::vector<float> scores_;  ///< of classes all of a row, and then the next
+  std::vector<float> logits_;  ///< likewise
   std::vector<float> labels_;
   std::vector<float> of_labels_;      ///< of classes: the values that a measure reads
   std::vector<float> ones_;           ///< of classes: the label of each such value

@@ -15,6 +15,7 @@ struct CalibrationMap {
   /// what becomes of the nearest.
   std::span<const float> points = {};
   std::span<const float> values = {};
+  float center = 0;  ///< the logit whose result is sigmoid(intercept)
 };
 
 /// Probabilities nearer to 0 or 1 are taken for these: their logits are finite, also in single precision.
@@ -30,7 +31,8 @@ inline double LogitOf(float share) {
 inline float Calibrated(const CalibrationMap& map, float share) {
   if (std::isnan(share)) return share;
   if (map.points.empty()) {
-    const double logit = static_cast<double>(map.slope) * LogitOf(share) + static_cast<double>(map.intercept);
+    const double from_center = LogitOf(share) - static_cast<double>(map.center);
+    const double logit = static_cast<double>(map.slope) * from_center + static_cast<double>(map.intercept);
     return static_cast<float>(1 / (1 + std::exp(-logit)));
   }
   const auto above = std::upper_bound(map.points.begin(), map.points.end(), share);

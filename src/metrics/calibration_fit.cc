@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "metrics/logit_buckets.h"
 
@@ -39,7 +40,7 @@ class CalibrationSums final : public Metric {
   double Compute(std::span<const double> /*sums*/) const override { return std::numeric_limits<double>::quiet_NaN(); }
 };
 
-/// Examples of about the same prediction.
+/// Examples of the same prediction, or about the same.
 struct Point {
   float prediction = 0;
   double logit = 0;
@@ -50,40 +51,71 @@ struct Point {
   double weight() const { return negatives + positives; }
 };
 
-std::vector<Point> PointsOf(std::span<const double> sums) {
-  std::vector<Point> points;
-  for (size_t bucket = 0; bucket < kSteps; ++bucket) {
-    Point point;
-    point.negatives = sums[bucket];
-    point.positives = sums[kSteps + bucket];
-    if (!(point.weight() > 0)) continue;
-    point.predictions = sums[2 * kSteps + bucket];
-    point.prediction = std::clamp(static_cast<float>(point.predictions / point.weight()), 0.0F, 1.0F);
-    // Near 1 several buckets have the same floats.
-    if (points.empty() || point.prediction > points.back().prediction) {
-      point.logit = LogitOf(point.prediction);
-      points.push_back(point);
-      continue;
+/// The examples of each prediction, by rising prediction.
+class Points {
+ public:
+  void Add(float prediction, double negatives, double positives, double predictions) {
+    // Near 1 several steps have the same floats.
+    if (points_.empty() || prediction > points_.back().prediction) {
+      points_.push_back({prediction, LogitOf(prediction), negatives, positives, predictions});
+      return;
     }
-    points.back().negatives += point.negatives;
-    points.back().positives += point.positives;
-    points.back().predictions += point.predictions;
+    points_.back().negatives += negatives;
+    points_.back().positives += positives;
+    points_.back().predictions += predictions;
   }
-  return points;
+  std::vector<Point> Take() { return std::move(points_); }
+
+ private:
+  std::vector<Point> points_;
+};
+
+std::vector<Point> PointsOf(std::span<const double> sums) {
+  Points points;
+  for (size_t bucket = 0; bucket < kSteps; ++bucket) {
+    const double negatives = sums[bucket];
+    const double positives = sums[kSteps + bucket];
+    const double weight = negatives + positives;
+    if (!(weight > 0)) continue;
+    const double predictions = sums[2 * kSteps + bucket];
+    points.Add(std::clamp(static_cast<float>(predictions / weight), 0.0F, 1.0F), negatives, positives, predictions);
+  }
+  return points.Take();
+}
+
+std::vector<Point> PointsOf(std::span<const ExampleRow> rows) {
+  Points points;
+  for (const ExampleRow& row : rows) {
+    const auto weight = static_cast<double>(row.weight);
+    const double label = std::clamp(static_cast<double>(row.label), 0.0, 1.0);
+    points.Add(row.prediction, weight * (1 - label), weight * label, weight * static_cast<double>(row.prediction));
+  }
+  return points.Take();
 }
 
 /// log(1 + e^x)
 double SoftPlus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
-/// Newton's steps on a convex function of two numbers, each halved until it is less.
+/// Newton's steps on a convex function of two numbers, each halved until it is less. Logits are taken from their mean,
+/// and by their deviation: of those that lie close together, squares would have no digits left.
 class LogitLine {
  public:
   LogitLine(const std::vector<Point>& points, double negatives, double positives)
       : points_(&points),
         of_positive_((positives + 1) / (positives + 2)),
         of_negative_(1 / (negatives + 2)),
-        is_one_(points.size() == 1) {}
+        is_one_(points.size() == 1) {
+    for (const Point& point : points) center_ += point.weight() * point.logit;
+    center_ /= negatives + positives;
+    double squares = 0;
+    for (const Point& point : points) squares += point.weight() * (point.logit - center_) * (point.logit - center_);
+    if (squares > 0) width_ = std::sqrt(squares / (negatives + positives));
+  }
 
+  double center() const { return center_; }
+  double width() const { return width_; }
+
+  /// `*slope` is of logits over the width, `*intercept` at the center.
   void Fit(double* slope, double* intercept) const {
     constexpr int kMostSteps = 100;
     double cost = Cost(*slope, *intercept);
@@ -106,11 +138,12 @@ class LogitLine {
   }
 
  private:
+  double X(const Point& point) const { return (point.logit - center_) / width_; }
   double Share(const Point& point) const { return point.positives * of_positive_ + point.negatives * of_negative_; }
   double Cost(double slope, double intercept) const {
     double cost = 0;
     for (const Point& point : *points_) {
-      const double z = slope * point.logit + intercept;
+      const double z = slope * X(point) + intercept;
       cost += point.weight() * SoftPlus(z) - Share(point) * z;
     }
     return cost;
@@ -119,13 +152,14 @@ class LogitLine {
     double gradient[2] = {0, 0};
     double curve[3] = {0, 0, 0};  // slope and slope, slope and intercept, intercept and intercept
     for (const Point& point : *points_) {
-      const double p = 1 / (1 + std::exp(-slope * point.logit - intercept));
+      const double x = X(point);
+      const double p = 1 / (1 + std::exp(-slope * x - intercept));
       const double error = point.weight() * p - Share(point);
       const double bend = point.weight() * p * (1 - p);
-      gradient[0] += error * point.logit;
+      gradient[0] += error * x;
       gradient[1] += error;
-      curve[0] += bend * point.logit * point.logit;
-      curve[1] += bend * point.logit;
+      curve[0] += bend * x * x;
+      curve[1] += bend * x;
       curve[2] += bend;
     }
     // Of one prediction a slope says nothing.
@@ -143,6 +177,8 @@ class LogitLine {
   const double of_positive_;  ///< what stands for the labels 1 and 0
   const double of_negative_;
   const bool is_one_;
+  double center_ = 0;
+  double width_ = 1;
 };
 
 /// Neighbours that fall become one, until none falls; of each of these the ends are kept. That n examples of about one
@@ -201,12 +237,13 @@ Nearness NearnessOf(const std::vector<Point>& points, const CalibrationMap* map)
 
 std::unique_ptr<Metric> MakeCalibrationSums() { return std::make_unique<CalibrationSums>(); }
 
-Result<CalibrationFit> FitCalibration(std::span<const double> sums, bool isotonic) {
+Result<CalibrationFit> FitCalibration(std::span<const double> sums, std::optional<std::span<const ExampleRow>> rows,
+                                      bool isotonic) {
   if (sums[kOutside] > 0) {
     return BadData(std::to_string(static_cast<int64_t>(sums[kOutside])) +
                    " have a prediction below 0 or above 1, which is no probability");
   }
-  std::vector<Point> points = PointsOf(sums);
+  std::vector<Point> points = rows.has_value() ? PointsOf(*rows) : PointsOf(sums);
   double negatives = 0;
   double positives = 0;
   for (const Point& point : points) {
@@ -230,11 +267,17 @@ Result<CalibrationFit> FitCalibration(std::span<const double> sums, bool isotoni
   if (isotonic) {
     FitRising(points, &fit);
   } else {
-    double slope = 1;
-    double intercept = 0;
-    LogitLine(points, scale * negatives, scale * positives).Fit(&slope, &intercept);
+    const LogitLine line(points, scale * negatives, scale * positives);
+    double slope = line.width();
+    double intercept = line.center();
+    line.Fit(&slope, &intercept);
+    slope /= line.width();
+    // So far from 0 single precision would leave less than five digits of the logit.
+    constexpr double kFar = 64;
     fit.slope = static_cast<float>(slope);
-    fit.intercept = static_cast<float>(intercept);
+    fit.center = std::abs(slope * line.center()) > kFar ? static_cast<float>(line.center()) : 0;
+    const double to_center = static_cast<double>(fit.center) - line.center();
+    fit.intercept = static_cast<float>(intercept + slope * to_center);
   }
   const CalibrationMap map = fit.map();
   fit.after = NearnessOf(points, &map);

@@ -10,7 +10,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double RowLogLoss(float prediction, float label) {
-  const double p = std::clamp(static_cast<double>(prediction), 1e-7, 1 - 1e-7);
+  const double p = std::clamp(static_cast<double>(prediction), kLogLossClip, 1 - kLogLossClip);
   if (label == 1) return -std::log(p);
   if (label == 0) return -std::log(1 - p);
   const double y = std::clamp(static_cast<double>(label), 0.0, 1.0);
@@ -87,7 +87,9 @@ class MeanAbsoluteError final : public OfThreeSums {
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
 
  private:
-  double First(float prediction, float label) const override { return std::abs(prediction - label); }
+  double First(float prediction, float label) const override {
+    return std::abs(static_cast<double>(prediction) - static_cast<double>(label));
+  }
   double Second(float, float label) const override { return label; }
 };
 

@@ -32,6 +32,9 @@ class MetricSums {
   double Get(size_t i) const { return sums_[i].load(std::memory_order_relaxed); }
   void Set(size_t i, double value) { sums_[i].store(value, std::memory_order_relaxed); }
   size_t size() const { return sums_.size(); }
+  void Clear() {
+    for (std::atomic<double>& sum : sums_) sum.store(0, std::memory_order_relaxed);
+  }
 
  private:
   std::vector<std::atomic<double>> sums_;
@@ -65,8 +68,7 @@ enum class MetricBetter : uint8_t {
 /// A value as a score: larger is better, whatever the measure. NaN is worse than everything.
 double ScoreOf(MetricBetter better, double value);
 
-/// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding (and a window
-/// is a difference of two totals).
+/// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding.
 ///
 /// Stateless and thread-safe. A new one is a class and a line in metric_list.cc, or a plugin's; jobs name it by
 /// `class_name`.
@@ -81,10 +83,17 @@ class Metric {
   virtual double Compute(std::span<const double> sums) const = 0;
 };
 
-/// Area under the ROC curve from a histogram of 65,536 buckets, even steps of the prediction's logit between -16 and
-/// 16: rows in one bucket count as ties, which moves the value by less than 1e-5 where labels do not depend on steps of
-/// 0.0005 in the logit.
+/// Area under the ROC curve from a histogram: 65,536 even steps of a probability's logit between -16 and 16, and 64
+/// steps for each doubling of a score outside of 0 to 1. Rows of one step count as ties, which moves the value by
+/// AucBound at most; ExactAuc (example_rows.h) is that of the rows themselves.
 std::unique_ptr<Metric> MakeAuc();
+/// The same of logits: even steps between -16 and 16.
+std::unique_ptr<Metric> MakeAucOfLogits();
+/// How far the value of MakeAuc's `sums` may be from the exact one: half of the pairs of a positive and a negative that
+/// share a step, of all pairs.
+double AucBound(std::span<const double> sums);
+/// How near to 0 and 1 log losses take predictions to be at most.
+inline constexpr double kLogLossClip = 1e-7;
 /// Mean of -y log(p) - (1 - y) log(1 - p) with p kept within [1e-7, 1 - 1e-7], y the label; of more than two classes of
 /// -log(p) of the label's.
 std::unique_ptr<Metric> MakeLogLoss();

@@ -31,14 +31,17 @@ Status RegisterBuiltinMetrics(MetricRegistry& registry) {
   using enum MetricLabels;
   using enum MetricBetter;
   using enum OfClasses;
-  MR_TRY(registry.Add("AUC", "area under the ROC curve", {kTwo, kHigher, MakeAuc, true}));
-  MR_TRY(registry.Add("LOGLOSS", "mean negative log likelihood", {kShares, kLower, MakeLogLoss, true, kLabels}));
-  MR_TRY(registry.Add("NORMALIZED_ENTROPY", "log loss over the entropy of the mean label",
-                      {kShares, kLower, MakeNormalizedEntropy, true}));
+  MR_TRY(registry.Add("AUC", "area under the ROC curve",
+                      {kTwo, kHigher, MakeAuc, true, kLast, ExactAuc, AucBound, MakeAucOfLogits}));
+  MR_TRY(registry.Add("LOGLOSS", "mean negative log likelihood",
+                      {kShares, kLower, MakeLogLoss, true, kLabels, nullptr, nullptr, nullptr, kLogLossClip, true}));
+  MR_TRY(registry.Add(
+      "NORMALIZED_ENTROPY", "log loss over the entropy of the mean label",
+      {kShares, kLower, MakeNormalizedEntropy, true, kLast, nullptr, nullptr, nullptr, kLogLossClip, true}));
   MR_TRY(registry.Add("CALIBRATION", "sum of predictions over sum of labels",
                       {kAny, kNearerToOne, MakeCalibration, true}));
   MR_TRY(registry.Add("ACCURACY", "share of predictions on the label's side",
-                      {kTwo, kHigher, MakeAccuracy, true, kLikeliest}));
+                      {kTwo, kHigher, MakeAccuracy, true, kLikeliest, nullptr, nullptr, nullptr, 0, true}));
   MR_TRY(registry.Add("GAUC", "AUC within groups", {kTwo, kHigher, nullptr, true}));
   MR_TRY(registry.Add("MAE", "mean absolute error", {kAny, kLower, MakeMeanAbsoluteError, true}));
   return registry.Add("RMSE", "root of the mean squared error", {kAny, kLower, MakeRootMeanSquaredError, true});

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/registry.h"
+#include "metrics/example_rows.h"
 #include "metrics/metric.h"
 
 namespace millrace {
@@ -15,6 +16,13 @@ struct MetricInfo {
   std::unique_ptr<Metric> (*make)() = nullptr;  ///< null: AUC within groups, which is no list of sums (group_sample.h)
   bool is_weighted = false;                     ///< it reads MetricRows::weights
   OfClasses of_classes = OfClasses::kLast;      ///< what it reads of more than two
+  /// The value of the examples themselves, where that of the sums is only near it; null: sums are exact.
+  double (*exact)(std::span<const ExampleRow> sorted) = nullptr;
+  /// How far the value of the sums may be from that.
+  double (*bound)(std::span<const double> sums) = nullptr;
+  std::unique_ptr<Metric> (*of_logits)() = nullptr;  ///< the same of logits, where the order of examples is all
+  double clipped_at = 0;                             ///< predictions nearer to 0 or 1 than this count as this near
+  bool is_of_probabilities = false;                  ///< predictions below 0 or above 1 have no meaning
 };
 
 /// Metrics by name, "AUC": MetricDesc.kind, or for others than those of Millrace MetricDesc.class_name.

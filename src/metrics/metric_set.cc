@@ -1,6 +1,8 @@
 #include "metrics/metric_set.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <ostream>
@@ -30,7 +32,25 @@ Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& 
   });
 }
 
+int64_t RowsOutside(const MetricInfo& info, std::span<const float> predictions) {
+  if (!info.is_of_probabilities) return 0;
+  return std::count_if(predictions.begin(), predictions.end(), [](float p) { return !(p >= 0 && p <= 1); });
+}
+
 }  // namespace
+
+int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions) {
+  if (info.clipped_at == 0) return 0;
+  return std::count_if(predictions.begin(), predictions.end(), [least = info.clipped_at](float prediction) {
+    const auto p = static_cast<double>(prediction);
+    return p < least || p > 1 - least;
+  });
+}
+
+std::string ClippedText(const std::string& name, int64_t rows) {
+  return name + ": " + std::to_string(rows) + (rows == 1 ? " prediction is" : " predictions are") +
+         " nearer than 1e-7 to 0 or 1 and count as 1e-7 from it";
+}
 
 Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<MetricSpec>& specs,
                                                            const SlotSchema& schema, const MetricRegistry& registry,
@@ -41,11 +61,15 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
   for (const MetricSpec& spec : specs) {
     MR_ASSIGN(const MetricInfo* info, registry.Get(spec.kind));
     Entry entry;
-    if (info->make != nullptr) {
+    // Of two logits far from 0, which single precision makes one probability of, the larger one is still the larger.
+    const bool by_logit = !spec.logit.empty() && (info->make == nullptr || info->of_logits != nullptr);
+    if (info->make != nullptr && by_logit) {
+      entry.metric = info->of_logits();
+    } else if (info->make != nullptr) {
       MR_ASSIGN(entry.metric, Make(spec.kind, *info));
     }
     entry.better = info->better;
-    entry.prediction = spec.prediction;
+    entry.prediction = by_logit ? spec.logit : spec.prediction;
     entry.weights = spec.weights;
     if (!spec.weights.empty() && !info->is_weighted) {
       return InvalidConfig("metric " + spec.kind + ": it counts every example once, and the loss weighs them");
@@ -61,6 +85,8 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
       entry.first = set->sums_;
       set->sums_ += static_cast<size_t>(entry.metric->size());
     }
+    if (info->exact != nullptr) entry.examples = set->exact_++;
+    entry.info = *info;
     entry.of_classes = info->of_classes;
     entry.looks_for = info->labels;
     // One look at a label is enough, the strictest.
@@ -75,8 +101,8 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
   }
   set->loss_sums_ = set->sums_;
   set->sums_ += kLossSums;
-  set->non_finite_ = set->sums_;
-  set->sums_ += set->entries_.size();
+  set->counts_ = set->sums_;
+  set->sums_ += kCounts * set->entries_.size();
   return std::unique_ptr<const MetricSet>(std::move(set));
 }
 
@@ -96,19 +122,85 @@ std::vector<std::string> MetricSet::Variables() const {
   return names;
 }
 
-MetricTotals MetricSet::NewTotals() const { return {std::vector<double>(sums_), no_samples_}; }
+MetricTotals MetricSet::NewTotals() const { return {std::vector<double>(sums_), no_samples_, {}}; }
 
 std::span<const double> MetricSet::Sums(size_t index, const MetricTotals& totals) const {
-  if (totals.sums[non_finite_ + index] > 0) return {};
+  if (CountOf(kNonFinite, index, totals) > 0) return {};
   const Entry& entry = entries_[index];
   return std::span(totals.sums).subspan(entry.first, static_cast<size_t>(entry.metric->size()));
 }
 
 double MetricSet::Value(size_t index, MetricTotals& totals) const {
   const Entry& entry = entries_[index];
-  if (totals.sums[non_finite_ + index] > 0) return std::numeric_limits<double>::quiet_NaN();
+  const bool is_none = CountOf(kNonFinite, index, totals) > 0 || CountOf(kOutside, index, totals) > 0;
+  if (is_none) return std::numeric_limits<double>::quiet_NaN();
   if (entry.metric == nullptr) return GroupedAuc(totals.samples[entry.first]);
-  return entry.metric->Compute(Sums(index, totals));
+  const std::optional<std::span<const ExampleRow>> examples = Examples(index, totals);
+  return examples.has_value() ? entry.info.exact(*examples) : entry.metric->Compute(Sums(index, totals));
+}
+
+std::optional<std::span<const ExampleRow>> MetricSet::Examples(size_t index, MetricTotals& totals) const {
+  const Entry& entry = entries_[index];
+  if (entry.info.exact == nullptr || totals.examples.empty()) return std::nullopt;
+  ExampleRows& examples = totals.examples[entry.examples];
+  return examples.is_whole() ? std::optional(examples.Sorted()) : std::nullopt;
+}
+
+double MetricSet::Bound(size_t index, const MetricTotals& totals) const {
+  const Entry& entry = entries_[index];
+  const bool is_exact = !totals.examples.empty() && totals.examples[entry.examples].is_whole();
+  if (entry.info.bound == nullptr || is_exact || CountOf(kNonFinite, index, totals) > 0) return 0;
+  return entry.info.bound(Sums(index, totals));
+}
+
+std::string MetricSet::WhyNone(size_t index, const MetricTotals& totals) const {
+  const Entry& entry = entries_[index];
+  const auto rows = [](double count, const char* what) {
+    return std::to_string(static_cast<int64_t>(count)) + (count == 1 ? " example has " : " examples have ") + what;
+  };
+  // The report has a line of its own for rows that are not finite.
+  if (CountOf(kNonFinite, index, totals) > 0) return "";
+  if (const double outside = CountOf(kOutside, index, totals); outside > 0) {
+    return rows(outside, "a prediction below 0 or above 1, and \"") + entry.prediction +
+           "\" is no probability then: leave \"in\" out, or name one";
+  }
+  if (entry.metric != nullptr) return "";
+  if (totals.samples[entry.first].rows().empty()) {
+    return CountOf(kNoted, index, totals) > 0 ? "no example has a group" : "";
+  }
+  return "no group has examples of both labels";
+}
+
+MetricRemarks MetricSet::Remarks(const MetricValues& values, const MetricTotals& totals) const {
+  MetricRemarks remarks;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Entry& entry = entries_[i];
+    const std::string& name = names_[i];
+    if (const double bound = Bound(i, totals); bound > 0) remarks.bounds.emplace_back(name, bound);
+    const std::string why = std::isnan(values[i].second) ? WhyNone(i, totals) : "";
+    if (!why.empty()) remarks.lines.emplace_back(name + " none", name + ": nan: " + why);
+    const double noted = CountOf(kNoted, i, totals);
+    if (noted == 0) continue;
+    const auto rows = static_cast<int64_t>(noted);
+    if (entry.metric != nullptr) {
+      remarks.lines.emplace_back(name + " clipped", ClippedText(name, rows));
+      continue;
+    }
+    remarks.lines.emplace_back(name + " groups", name + ": left out " + std::to_string(rows) +
+                                                     (rows == 1 ? " example" : " examples") + " without a group");
+  }
+  return remarks;
+}
+
+std::string MetricText(const std::string& name, double value, const MetricValues& bounds) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.6f", value);
+  if (std::isnan(value)) return "nan";
+  const auto bound = std::find_if(bounds.begin(), bounds.end(), [&](const auto& one) { return one.first == name; });
+  if (bound == bounds.end() || bound->second <= kLeastBound) return text;
+  std::string shown = text;
+  std::snprintf(text, sizeof(text), " +- %.2g", bound->second);
+  return shown + text;
 }
 
 double MetricSet::Loss(const MetricTotals& totals) const {
@@ -116,8 +208,9 @@ double MetricSet::Loss(const MetricTotals& totals) const {
 }
 
 int64_t MetricSet::NonFiniteRows(const MetricTotals& totals) const {
-  const auto first = totals.sums.begin() + static_cast<std::ptrdiff_t>(non_finite_);
-  return entries_.empty() ? 0 : static_cast<int64_t>(*std::max_element(first, totals.sums.end()));
+  const auto first = totals.sums.begin() + static_cast<std::ptrdiff_t>(counts_);
+  const auto end = first + static_cast<std::ptrdiff_t>(entries_.size());
+  return entries_.empty() ? 0 : static_cast<int64_t>(*std::max_element(first, end));
 }
 
 MetricValues MetricSet::Compute(MetricTotals& totals) const {
@@ -129,6 +222,11 @@ MetricValues MetricSet::Compute(MetricTotals& totals) const {
 void MetricSet::Add(const MetricTotals& totals, MetricTotals* all) {
   for (size_t i = 0; i < totals.sums.size(); ++i) all->sums[i] += totals.sums[i];
   for (size_t i = 0; i < totals.samples.size(); ++i) all->samples[i].Merge(totals.samples[i]);
+  if (all->examples.empty()) {
+    all->examples = totals.examples;
+    return;
+  }
+  for (size_t i = 0; i < totals.examples.size(); ++i) all->examples[i].Merge(totals.examples[i]);
 }
 
 void MetricSet::Write(const MetricTotals& totals, std::ostream& out) {
@@ -155,8 +253,8 @@ std::optional<MetricTotals> MetricSet::TakeBytes(std::string_view* bytes) const 
 }
 
 Result<std::unique_ptr<MetricAccumulator>> MetricAccumulator::Create(const MetricSet& set, const Frame& frame,
-                                                                     LabelRangeMonitor* label_monitor) {
-  std::unique_ptr<MetricAccumulator> accumulator(new MetricAccumulator(set, label_monitor));
+                                                                     const AccumulatorOptions& options) {
+  std::unique_ptr<MetricAccumulator> accumulator(new MetricAccumulator(set, options));
   const auto find = [&frame](const std::string& name) -> Result<const Tensor*> {
     const Variable* variable = frame.Find(name);
     if (variable == nullptr || !variable->Is<Tensor>()) {
@@ -174,10 +272,12 @@ Result<std::unique_ptr<MetricAccumulator>> MetricAccumulator::Create(const Metri
     accumulator->sums_.emplace_back(entry.metric == nullptr ? 0 : entry.metric->size());
   }
   accumulator->sums_.emplace_back(static_cast<int>(kLossSums));
-  accumulator->sums_.emplace_back(static_cast<int>(set.entries_.size()));
+  accumulator->sums_.emplace_back(static_cast<int>(MetricSet::kCounts * set.entries_.size()));
+  for (size_t i = 0; options.has_windows && i < accumulator->sums_.size(); ++i) {
+    accumulator->window_sums_.emplace_back(static_cast<int>(accumulator->sums_[i].size()));
+  }
   const Variable* const loss = set.loss_.empty() ? nullptr : frame.Find(set.loss_);
   if (loss != nullptr && loss->Is<Tensor>()) accumulator->loss_ = &loss->Get<Tensor>();
-  accumulator->window_start_.resize(set.sums_);
   return accumulator;
 }
 
@@ -193,9 +293,13 @@ Status MetricAccumulator::ReadLoss(std::optional<double>* loss) {
 
 void MetricAccumulator::AddLoss(const SlotBatch& batch, std::optional<double> loss) {
   if (!loss.has_value()) return;
-  MetricSums& sums = sums_[set_->entries_.size()];
-  sums.Add(0, *loss * batch.rows());
-  sums.Add(1, batch.rows());
+  const std::lock_guard lock(window_mutex_);
+  for (std::deque<MetricSums>* const all : {&sums_, &window_sums_}) {
+    if (all->empty()) continue;
+    MetricSums& sums = (*all)[set_->entries_.size()];
+    sums.Add(0, *loss * batch.rows());
+    sums.Add(1, batch.rows());
+  }
 }
 
 Status MetricAccumulator::ReadRows(const SlotBatch& batch, size_t metric) {
@@ -264,7 +368,7 @@ Status MetricAccumulator::ReadWeights(const SlotBatch& batch, size_t metric) {
 
 void MetricAccumulator::LookAtLabels(const RunContext& context, size_t metric) const {
   const MetricSet::Entry& entry = set_->entries_[metric];
-  if (label_monitor_ == nullptr || entry.looks_for == MetricLabels::kAny) return;
+  if (options_.label_monitor == nullptr || entry.looks_for == MetricLabels::kAny) return;
   const bool two = entry.looks_for == MetricLabels::kTwo;
   const auto is_odd = [two](float y) { return two ? y != 0 && y != 1 : !(y >= 0 && y <= 1); };
   const auto count = std::count_if(label_buffer_.begin(), label_buffer_.end(), is_odd);
@@ -274,27 +378,45 @@ void MetricAccumulator::LookAtLabels(const RunContext& context, size_t metric) c
   const auto at = first - label_buffer_.begin();
   const int row = row_buffer_.empty() ? static_cast<int>(at) : row_buffer_[static_cast<size_t>(at)];
   const std::string& slot = context.batch->schema().used()[static_cast<size_t>(entry.label)].name;
-  label_monitor_->OfMeasure("metric " + set_->names_[metric],
-                            two ? "it is for labels 0 and 1; others count as 1 above 0.5 and as 0 up to it"
-                                : "it is for labels from 0 to 1; others count as the nearer of these",
-                            {count, slot, context.DescribeRow(row), context.step, static_cast<double>(*first)});
+  options_.label_monitor->OfMeasure("metric " + set_->names_[metric],
+                                    two ? "it is for labels 0 and 1; others count as 1 above 0.5 and as 0 up to it"
+                                        : "it is for labels from 0 to 1; others count as the nearer of these",
+                                    {count, slot, context.DescribeRow(row), context.step, static_cast<double>(*first)});
 }
 
-void MetricAccumulator::AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry) {
+void MetricAccumulator::AddGroups(const SlotBatch& batch, size_t metric) {
+  const MetricSet::Entry& entry = set_->entries_[metric];
   const std::span<const uint64_t> ids = batch.ids(entry.group);
   const std::span<const uint32_t> offsets = batch.offsets(entry.group);
   const auto width = static_cast<size_t>(batch.schema().used()[static_cast<size_t>(entry.group)].width);
-  const std::lock_guard lock(samples_mutex_);
-  GroupSample& sample = samples_[entry.first];
-  for (size_t i = 0; i < prediction_buffer_.size(); ++i) {
-    const size_t row = row_buffer_.empty() ? i : static_cast<size_t>(row_buffer_[i]);
-    const size_t at = offsets.empty() ? row * width : offsets[row];
-    const bool any = offsets.empty() || offsets[row] < offsets[row + 1];
-    if (IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i])) [[unlikely]]
-      continue;
-    const float weight = WeightOf(i);
-    sample.Add({any ? ids[at] : 0, prediction_buffer_[i], label_buffer_[i] > 0.5f ? weight : -weight});
+  int64_t without_group = 0;
+  {
+    const std::lock_guard lock(samples_mutex_);
+    GroupSample& sample = samples_[entry.first];
+    for (size_t i = 0; i < prediction_buffer_.size(); ++i) {
+      const size_t row = row_buffer_.empty() ? i : static_cast<size_t>(row_buffer_[i]);
+      const size_t at = offsets.empty() ? row * width : offsets[row];
+      if (IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i])) [[unlikely]]
+        continue;
+      // Who they are of is not known, and not that it is one and the same.
+      if (!offsets.empty() && offsets[row] == offsets[row + 1]) {
+        ++without_group;
+        continue;
+      }
+      const float weight = WeightOf(i);
+      sample.Add({ids[at], prediction_buffer_[i], label_buffer_[i] > 0.5f ? weight : -weight});
+    }
   }
+  AddCount(MetricSet::kNoted, metric, without_group);
+}
+
+void MetricAccumulator::AddCount(MetricSet::Counts kind, size_t metric, int64_t rows) {
+  if (rows == 0) [[likely]]
+    return;
+  const size_t at = kind * set_->entries_.size() + metric;
+  const std::lock_guard lock(window_mutex_);
+  sums_.back().Add(at, static_cast<double>(rows));
+  if (!window_sums_.empty()) window_sums_.back().Add(at, static_cast<double>(rows));
 }
 
 int64_t MetricAccumulator::CountNonFiniteRows() const {
@@ -333,15 +455,21 @@ Status MetricAccumulator::AddMetrics(const RunContext& context) {
     MR_TRY(ReadWeights(batch, m));
     LookAtLabels(context, m);
     const int64_t non_finite = CountNonFiniteRows();
-    if (non_finite > 0) [[unlikely]]
-      sums_.back().Add(m, static_cast<double>(non_finite));
+    AddCount(MetricSet::kNonFinite, m, non_finite);
     if (entry.metric == nullptr) {
-      AddGroups(batch, entry);
-    } else {
-      if (non_finite > 0) [[unlikely]]
-        LeaveOutNonFiniteRows();
-      entry.metric->Add({prediction_buffer_, label_buffer_, weight_buffer_}, sums_[m]);
+      AddGroups(batch, m);
+      continue;
     }
+    if (non_finite > 0) [[unlikely]]
+      LeaveOutNonFiniteRows();
+    AddCount(MetricSet::kNoted, m, ClippedRows(entry.info, prediction_buffer_));
+    AddCount(MetricSet::kOutside, m, RowsOutside(entry.info, prediction_buffer_));
+    const MetricRows rows{prediction_buffer_, label_buffer_, weight_buffer_};
+    entry.metric->Add(rows, sums_[m]);
+    if (options_.examples != nullptr && entry.info.exact != nullptr) options_.examples->Add(entry.examples, rows);
+    if (window_sums_.empty()) continue;
+    const std::lock_guard lock(window_mutex_);
+    entry.metric->Add(rows, window_sums_[m]);
   }
   return Status::Ok();
 }
@@ -412,13 +540,18 @@ void MetricAccumulator::MoveRowsTo(MetricTotals& totals) {
   }
 }
 
-void MetricAccumulator::TakeWindow(MetricTotals& window) {
+void MetricAccumulator::AddWindowSumsTo(MetricTotals& window) const {
   size_t at = 0;
-  for (const MetricSums& sums : sums_) {
-    for (size_t i = 0; i < sums.size(); ++i, ++at) {
-      const double now = sums.Get(i);
-      window.sums[at] += now - std::exchange(window_start_[at], now);
-    }
+  for (const MetricSums& sums : window_sums_) {
+    for (size_t i = 0; i < sums.size(); ++i) window.sums[at++] += sums.Get(i);
+  }
+}
+
+void MetricAccumulator::TakeWindow(MetricTotals& window) {
+  {
+    const std::lock_guard lock(window_mutex_);
+    AddWindowSumsTo(window);
+    for (MetricSums& sums : window_sums_) sums.Clear();
   }
   if (samples_.empty()) return;
   const std::lock_guard lock(samples_mutex_);
@@ -429,9 +562,9 @@ void MetricAccumulator::TakeWindow(MetricTotals& window) {
 }
 
 void MetricAccumulator::AddWindowTo(MetricTotals& window) const {
-  size_t at = 0;
-  for (const MetricSums& sums : sums_) {
-    for (size_t i = 0; i < sums.size(); ++i, ++at) window.sums[at] += sums.Get(i) - window_start_[at];
+  {
+    const std::lock_guard lock(window_mutex_);
+    AddWindowSumsTo(window);
   }
   if (window.samples.empty()) return;
   const std::lock_guard lock(samples_mutex_);
@@ -447,10 +580,8 @@ void MetricAccumulator::Restore(const MetricTotals& totals) {
 }
 
 void MetricAccumulator::Clear() {
-  for (MetricSums& sums : sums_) {
-    for (size_t i = 0; i < sums.size(); ++i) sums.Set(i, 0);
-  }
-  std::fill(window_start_.begin(), window_start_.end(), 0);
+  for (MetricSums& sums : sums_) sums.Clear();
+  for (MetricSums& sums : window_sums_) sums.Clear();
   for (GroupSample& sample : samples_) sample.Clear();
 }
 

@@ -26,10 +26,31 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 
 /// What the metrics of a job added up, of some threads and some time; totals merge by adding. Made by MetricSet.
 struct MetricTotals {
-  /// Of each metric, then of the loss; then each metric's rows that are not finite, which are in no sum.
+  /// Of each metric, then of the loss; then each metric's rows that are not finite, which are in no other sum; then
+  /// those without a group, or whose prediction is clipped; then those whose prediction is no probability.
   std::vector<double> sums;
   std::vector<GroupSample> samples;  ///< of the GAUCs; empty where nobody wants them
+  /// Of the metrics that are not exact from sums; empty where nobody wants them.
+  std::vector<ExampleRows> examples = {};
 };
+
+/// What has to be known of metric values beside them.
+struct MetricRemarks {
+  /// How far values that are taken from sums may be from the exact ones, by printed name.
+  MetricValues bounds;
+  /// A line each, "gauc: 3 examples ...", with what of it stays the same from one measurement to the next.
+  std::vector<std::pair<std::string, std::string>> lines;
+};
+
+/// How many of `predictions` a metric clips (MetricInfo::clipped_at), and what is said of so many.
+int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions);
+std::string ClippedText(const std::string& name, int64_t rows);
+
+/// A bound below it is not worth a word.
+inline constexpr double kLeastBound = 1e-4;
+
+/// "0.712345", and where `bounds` has more than kLeastBound for `name` " +- 0.0123" after it; "nan" has no sign.
+std::string MetricText(const std::string& name, double value, const MetricValues& bounds);
 
 /// The metrics of a job and where their inputs are; shared by all workers, immutable.
 class MetricSet {
@@ -48,7 +69,7 @@ class MetricSet {
   /// Totals of no rows.
   MetricTotals NewTotals() const;
   /// Totals of no rows that take no samples: enough for every metric but GAUC.
-  MetricTotals NewSums() const { return {std::vector<double>(sums_), {}}; }
+  MetricTotals NewSums() const { return {std::vector<double>(sums_), {}, {}}; }
   /// Sorts the samples.
   MetricValues Compute(MetricTotals& totals) const;
   /// The value of metric `index` alone; NaN where a row's prediction or label was NaN or infinite. Sorts the sample of
@@ -56,6 +77,14 @@ class MetricSet {
   double Value(size_t index, MetricTotals& totals) const;
   /// What metric `index`, which is no GAUC, added up; empty where a row's prediction or label was NaN or infinite.
   std::span<const double> Sums(size_t index, const MetricTotals& totals) const;
+  /// The examples of metric `index`, sorted; nullopt where not all are there.
+  std::optional<std::span<const ExampleRow>> Examples(size_t index, MetricTotals& totals) const;
+  /// How far the value of metric `index` may be from the exact one; 0: it is exact.
+  double Bound(size_t index, const MetricTotals& totals) const;
+  /// Of the first metrics, whose `values` are those of `totals`, which has the samples of GAUCs.
+  MetricRemarks Remarks(const MetricValues& values, const MetricTotals& totals) const;
+  /// How many metrics SharedExamples of this set are of.
+  size_t exact_metrics() const { return exact_; }
   /// The mean of the loss over rows; NaN where none was seen.
   double Loss(const MetricTotals& totals) const;
   /// Whether metric `index` is computed from a sample.
@@ -83,26 +112,43 @@ class MetricSet {
     OfClasses of_classes = OfClasses::kLast;
     MetricLabels looks_for = MetricLabels::kAny;  ///< kAny also where another entry looks at the same labels
     size_t first = 0;                             ///< of its sums; of a GAUC, its sample
+    MetricInfo info;
+    size_t examples = 0;  ///< its number among those that are not exact from sums
   };
+  /// Of the counts of rows by metric, which follow each other in the sums.
+  enum Counts : size_t { kNonFinite, kNoted, kOutside, kCounts };
+  double CountOf(Counts kind, size_t metric, const MetricTotals& totals) const {
+    return totals.sums[counts_ + kind * entries_.size() + metric];
+  }
+  /// Why a metric is NaN; empty where something else says so.
+  std::string WhyNone(size_t index, const MetricTotals& totals) const;
   std::vector<Entry> entries_;
   std::vector<std::string> names_;
   std::string loss_;
   size_t sums_ = 0;
-  size_t loss_sums_ = 0;                 ///< in the sums, where those of the loss are: loss times rows, rows
-  size_t non_finite_ = 0;                ///< in the sums, where the counts of rows that are not finite begin
+  size_t loss_sums_ = 0;  ///< in the sums, where those of the loss are: loss times rows, rows
+  size_t counts_ = 0;     ///< in the sums, where the counts of rows begin
+  size_t exact_ = 0;
   std::vector<GroupSample> no_samples_;  ///< empty ones
+};
+
+/// What else a MetricAccumulator does.
+struct AccumulatorOptions {
+  LabelRangeMonitor* label_monitor = nullptr;  ///< is told of labels that a metric is not defined for; null: nobody is
+  SharedExamples* examples = nullptr;          ///< where those of exact metrics go; null: nowhere
+  bool has_windows = false;                    ///< somebody wants windows of metrics other than GAUC
 };
 
 /// Reads predictions and labels of one worker's batches and keeps its sums.
 ///
 /// Add belongs to the worker; AddTo and the window to any one other thread, meanwhile. Allocates when a batch is larger
-/// than all before. With GAUC alone, Add takes a lock for the length of a batch, and rows are kept until MoveRowsTo.
+/// than all before. With GAUC, windows or examples, Add takes a lock for the length of a batch; rows of GAUCs are kept
+/// until MoveRowsTo.
 class MetricAccumulator {
  public:
-  /// `frame` must hold the predictions; both must outlive it, as must `label_monitor`, which is told of labels that a
-  /// metric is not defined for. Null: nobody wants to know.
+  /// `frame` must hold the predictions; both must outlive it, as must what `options` points to.
   static Result<std::unique_ptr<MetricAccumulator>> Create(const MetricSet& set, const Frame& frame,
-                                                           LabelRangeMonitor* label_monitor = nullptr);
+                                                           const AccumulatorOptions& options = {});
 
   /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
   /// two or more classes) a row. A loss that is no float is left out.
@@ -129,8 +175,8 @@ class MetricAccumulator {
   void Clear();
 
  private:
-  MetricAccumulator(const MetricSet& set, LabelRangeMonitor* label_monitor)
-      : set_(&set), label_monitor_(label_monitor), samples_(set.no_samples_) {}
+  MetricAccumulator(const MetricSet& set, const AccumulatorOptions& options)
+      : set_(&set), options_(options), samples_(set.no_samples_) {}
   /// A batch and copies of what the frame had of it.
   struct KeptBatch {
     RunContext context;
@@ -140,6 +186,8 @@ class MetricAccumulator {
     std::optional<double> loss;
   };
   void AddSumsTo(MetricTotals& totals) const;
+  void AddWindowSumsTo(MetricTotals& window) const;
+  void AddCount(MetricSet::Counts kind, size_t metric, int64_t rows);
   void ReadLabels(const SlotBatch& batch, SlotId label);
   Status ReadLoss(std::optional<double>* loss);
   void AddLoss(const SlotBatch& batch, std::optional<double> loss);
@@ -149,22 +197,25 @@ class MetricAccumulator {
   /// Rows of weight 0 are taken out of what was read.
   Status ReadWeights(const SlotBatch& batch, size_t metric);
   void LookAtLabels(const RunContext& context, size_t metric) const;
-  void AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry);
+  void AddGroups(const SlotBatch& batch, size_t metric);
   float WeightOf(size_t i) const { return weight_buffer_.empty() ? 1.0F : weight_buffer_[i]; }
   /// Rows whose prediction or label is NaN or infinite; they say nothing of the others, and are counted alone.
   int64_t CountNonFiniteRows() const;
   void LeaveOutNonFiniteRows();
 
   const MetricSet* set_;
-  LabelRangeMonitor* label_monitor_;
+  AccumulatorOptions options_;
   std::vector<const Tensor*> predictions_;
   std::vector<const Tensor*> weights_;  ///< by metric; null: every row counts once
   const Tensor* loss_ = nullptr;        ///< null: the frame has none
   HostView host_view_;
   std::deque<KeptBatch> kept_;  ///< the first kept_count_ of them; the others are there for their memory
   size_t kept_count_ = 0;
-  std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; the loss; rows that are not finite
-  std::vector<double> window_start_;
+  std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; the loss; counts of rows
+  mutable std::mutex window_mutex_;
+  /// Those since the last TakeWindow; none without AccumulatorOptions::has_windows. They are added up by themselves, as
+  /// of a difference of two large totals nothing may be left.
+  std::deque<MetricSums> window_sums_;
   mutable std::mutex samples_mutex_;
   std::vector<GroupSample> samples_;
   std::vector<float> prediction_buffer_;

@@ -344,6 +344,7 @@ std::optional<LoweredTask> LowerTask(Lowering& lowering, const LossContext& cont
   std::optional<ExampleLoss> lowered = LowerExamples(lowering, kind, name, part);
   if (!lowered) return std::nullopt;
   task.predictions = std::move(lowered->predictions);
+  if (name == "SIGMOID_CROSS_ENTROPY" || name == "SOFTMAX_CROSS_ENTROPY") task.logit = (*in)[0];
   std::optional<std::string> weighed = Weighed(lowering, context, lowered->each, task.weights);
   if (!weighed) return std::nullopt;
   *each = std::move(*weighed);

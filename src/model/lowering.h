@@ -228,6 +228,7 @@ struct LoweredTask {
   std::string variable;                  ///< its mean over the batch
   std::string label;                     ///< slot
   std::vector<std::string> predictions;  ///< one or more
+  std::string logit;                     ///< variable that the first of them is made of; empty: none
   std::string weights;                   ///< variable, [batch, 1]; empty: every example counts once
   ExampleWeights by;                     ///< what makes them
 };

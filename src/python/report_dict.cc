@@ -42,7 +42,7 @@ py::list CalibrationList(const Calibrations& calibrations) {
       entry["values"] = task.fit.values;
     } else {
       entry["slope"] = task.fit.slope;
-      entry["intercept"] = task.fit.intercept;
+      entry["intercept"] = task.fit.intercept_at_0();
     }
     entry["before"] = nearness(task.fit.before);
     entry["after"] = nearness(task.fit.after);
@@ -93,6 +93,12 @@ py::dict ReportDict(const RunSummary& summary) {
     if (value.values.size() == 1 && !metrics.contains(label)) metrics[label] = value.values[0];
   }
   report["metrics"] = metrics;
+  report["metric_bounds"] = MetricsDict(summary.remarks.bounds);
+  report["evaluation_bounds"] = MetricsDict(summary.eval.remarks.bounds);
+  py::list remarks;
+  for (const auto& [once, line] : summary.remarks.lines) remarks.append(line);
+  for (const auto& [once, line] : summary.eval.remarks.lines) remarks.append("evaluation: " + line);
+  report["metric_remarks"] = remarks;
   report["evaluation"] = py::none();
   if (summary.has_eval) {
     py::dict evaluation = EvaluationDict(summary.eval);

@@ -398,6 +398,7 @@ Status Calibration(const OpView& op, OnnxGraph& graph) {
     const std::string p = graph.Add("Clip", {share, number(kLeastShare), number(kMostShare)});
     const std::string rest = graph.Add("Sub", {number(1), p});
     std::string logit = graph.Add("Sub", {graph.Add("Log", {p}), graph.Add("Log", {rest})});
+    if (op.Float("center") != 0) logit = graph.Add("Sub", {logit, number(op.Float("center"))});
     logit = graph.Add("Add", {graph.Add("Mul", {logit, number(op.Float("slope"))}), number(op.Float("intercept"))});
     return DoneFlat(op, graph, graph.Add("Sigmoid", {logit}));
   }

@@ -13,6 +13,7 @@
 #include "datafeed/data_feed.h"
 #include "inference_model.pb.h"
 #include "kernels/packed_weights.h"
+#include "program/logit_variable.h"
 #include "program/op_check.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
@@ -258,7 +259,7 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   MR_TRY(RunStartup(tables, registry, *root_, model.seed(), nullptr, nullptr, options.stop));
   MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, nullptr, ThreadsHere(),
                           {options.stop}));
-  return Compile(program, registry, options.stop);
+  return Compile(program, registry, options);
 }
 
 Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
@@ -285,7 +286,7 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
   }
   MR_TRY(LoadPaddleParameters(files, program, *root_, options.stop));
   MR_TRY(FeedGiven(options.given, &program));
-  return Compile(program, registry, options.stop);
+  return Compile(program, registry, options);
 }
 
 /// Cuts off what computes `given`.
@@ -305,7 +306,7 @@ Status Predictor::FeedGiven(const std::vector<std::string>& given, ProgramDesc* 
   return Status::Ok();
 }
 
-Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const std::stop_token& stop) {
+Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const PredictorOptions& wanted) {
   ResolveZeros("", &data_desc_);
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(data_desc_));
   MR_TRY(CheckFed(schema, feeds_));
@@ -314,7 +315,13 @@ Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const
   CompileOptions options;
   options.fetches = tasks_.empty() ? fetches_ : PredictionsOf(tasks_);
   options.forward_only = true;
-  options.stop = stop;
+  options.stop = wanted.stop;
+  for (const ModelTask& task : tasks_) {
+    if (!wanted.keeps_logits) break;
+    const std::string logit = LogitVariable(program, task.prediction());
+    orders_.push_back(logit.empty() ? task.prediction() : logit);
+    if (!logit.empty()) options.fetches.push_back(logit);
+  }
   program_ = std::make_shared<const ProgramDesc>(std::move(program));
   MR_ASSIGN(executable_, Executable::Compile(program_, registry, options));
   for (const ModelTask& task : tasks_) {
@@ -346,15 +353,23 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   options.packed_weights = predictor.packed_weights_.get();
   MR_ASSIGN(session->frame_, Frame::Create(*predictor.executable_, &schema, *predictor.root_, options));
   for (size_t task = 0; task < predictor.tasks_.size(); ++task) {
+    const size_t scores = predictor.scores_of_[task];
     const std::string& name = predictor.tasks_[task].prediction();
-    const Variable* prediction = session->frame_->Find(name);
-    if (prediction == nullptr || !prediction->Is<Tensor>())
-      return Internal("the model's program has no tensor \"" + name + "\"");
-    session->predictions_.push_back({name, &prediction->Get<Tensor>(), predictor.scores_of_[task]});
-    session->columns_ += predictor.scores_of_[task];
+    MR_ASSIGN(const Tensor* const prediction, session->Find(name));
+    session->predictions_.push_back({name, prediction, scores});
+    session->columns_ += scores;
+    if (predictor.orders_.empty()) continue;
+    MR_ASSIGN(const Tensor* const order, session->Find(predictor.orders_[task]));
+    session->orders_.push_back({predictor.orders_[task], order, scores});
   }
   session->scores_.reserve(static_cast<size_t>(max_rows) * session->columns());
   return session;
+}
+
+Result<const Tensor*> PredictSession::Find(const std::string& name) const {
+  const Variable* const found = frame_->Find(name);
+  if (found == nullptr || !found->Is<Tensor>()) return Internal("the model's program has no tensor \"" + name + "\"");
+  return &found->Get<Tensor>();
 }
 
 Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::stop_token stop) {
@@ -365,16 +380,18 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::
   context.rows = batch.rows();
   if (const Status ran = frame_->Run(context); !ran.ok()) return Harmless(ran);
   scores_.resize(static_cast<size_t>(batch.rows()) * columns());
+  logits_.resize(orders_.empty() ? 0 : scores_.size());
   size_t first = 0;
-  for (const Prediction& prediction : predictions_) {
-    MR_TRY(Take(prediction, batch.rows(), first));
-    first += prediction.scores;
+  for (size_t task = 0; task < predictions_.size(); ++task) {
+    MR_TRY(Take(predictions_[task], batch.rows(), first, &scores_));
+    if (!orders_.empty()) MR_TRY(Take(orders_[task], batch.rows(), first, &logits_));
+    first += predictions_[task].scores;
   }
   return std::span<const float>(scores_);
 }
 
 /// Takes the scores of a prediction into the columns from `first` on.
-Status PredictSession::Take(const Prediction& prediction, int rows, size_t first) {
+Status PredictSession::Take(const Prediction& prediction, int rows, size_t first, std::vector<float>* into) const {
   const Tensor& tensor = *prediction.tensor;
   const auto count = static_cast<size_t>(rows);
   const size_t width = count == 0 ? prediction.scores : static_cast<size_t>(tensor.numel()) / count;
@@ -389,7 +406,7 @@ Status PredictSession::Take(const Prediction& prediction, int rows, size_t first
   // Of two classes the last one is the click's.
   const float* values = tensor.data<float>() + (width - prediction.scores);
   for (size_t row = 0; row < count; ++row, values += width) {
-    std::copy_n(values, prediction.scores, &scores_[row * columns() + first]);
+    std::copy_n(values, prediction.scores, &(*into)[row * columns() + first]);
   }
   return Status::Ok();
 }

@@ -27,6 +27,7 @@ struct PredictorOptions {
   /// one, of ours all.
   std::string prediction;
   bool every_prediction = false;            ///< all of them, for who does not score
+  bool keeps_logits = false;                ///< for PredictSession::logits
   const DataFeedDesc* data_desc = nullptr;  ///< instead of the model's own
   const DataFeedFactory* feeds = nullptr;   ///< that will read lines; looked at for warnings() alone
   std::stop_token stop;                     ///< ends the loading: kCancelled
@@ -68,6 +69,8 @@ class Predictor {
   const std::vector<ModelTask>& tasks() const { return tasks_; }
   /// Scores that task `task` has for a row: one, or that of each class where it predicts more than two.
   size_t scores_of(size_t task) const { return scores_of_[task]; }
+  /// Whether the score of a task is the sigmoid of what PredictSession::logits has of it.
+  bool has_logit(size_t task) const { return !orders_.empty() && orders_[task] != tasks_[task].prediction(); }
   /// Names of the scores of a row: of tasks, or of the variable of an only one; "NAME[0]" and so on of classes.
   std::vector<std::string> columns() const;
   /// Whether operators run blocks of others, as loops do: only then may a batch take for ever.
@@ -85,7 +88,7 @@ class Predictor {
   Status LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status FeedGiven(const std::vector<std::string>& given, ProgramDesc* program);
-  Status Compile(ProgramDesc program, const OpRegistry& registry, const std::stop_token& stop);
+  Status Compile(ProgramDesc program, const OpRegistry& registry, const PredictorOptions& wanted);
 
   DataFeedDesc data_desc_;
   std::unique_ptr<const SlotSchema> schema_;
@@ -93,6 +96,7 @@ class Predictor {
   std::vector<std::string> fetches_;  ///< what the model returns
   std::vector<ModelTask> tasks_;      ///< whose predictions rows are scored by; none: all fetches are wanted
   std::vector<size_t> scores_of_;     ///< of each task
+  std::vector<std::string> orders_;   ///< of each task, the logit or else the prediction; empty: they are not wanted
   std::vector<std::string> warnings_;
   std::string lines_plugin_;   ///< what the model says of the plugin that reads its lines
   std::string plugin_advice_;  ///< of the registry
@@ -117,6 +121,9 @@ class PredictSession {
   Result<std::span<const float>> Run(const SlotBatch& batch, std::stop_token stop = {});
   /// Scores of a row: those of each of the predictor's tasks.
   size_t columns() const { return columns_; }
+  /// As the scores of the last Run, with the logit in place of a score that is the sigmoid of one. With
+  /// PredictorOptions::keeps_logits alone.
+  std::span<const float> logits() const { return logits_; }
 
  private:
   /// Of a task, in the frame.
@@ -127,13 +134,16 @@ class PredictSession {
   };
 
   PredictSession() = default;
-  Status Take(const Prediction& prediction, int rows, size_t first);
+  Result<const Tensor*> Find(const std::string& name) const;
+  Status Take(const Prediction& prediction, int rows, size_t first, std::vector<float>* into) const;
 
   std::unique_ptr<Frame> frame_;
   std::vector<Prediction> predictions_;
+  std::vector<Prediction> orders_;  ///< as predictions_, of logits; empty: they are not wanted
   size_t columns_ = 0;
   const std::vector<std::string>* files_ = nullptr;
   std::vector<float> scores_;
+  std::vector<float> logits_;
 };
 
 }  // namespace millrace

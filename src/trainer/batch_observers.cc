@@ -63,6 +63,9 @@ std::string FetchText(const FetchLine& line) {
       text += (i == 0 ? "" : " ") + std::string(number);
     }
     text += "]";
+    if (value.bound <= kLeastBound) continue;
+    std::snprintf(number, sizeof(number), " +- %.2g", value.bound);
+    text += number;
   }
   return text + "\n";
 }
@@ -142,8 +145,10 @@ void FetchObserver::TakeMetrics() {
   }
 }
 
-double FetchObserver::Metric(const FetchItem& item) {
-  return job_->metrics().Value(item.metric, item.kind == FetchItem::Kind::kMetric ? totals_ : window_);
+void FetchObserver::AddMetric(const FetchItem& item, FetchLine::Value* value) {
+  MetricTotals& totals = item.kind == FetchItem::Kind::kMetric ? totals_ : window_;
+  value->values.push_back(job_->metrics().Value(item.metric, totals));
+  value->bound = job_->metrics().Bound(item.metric, totals);
 }
 
 Status FetchObserver::OnBatch(const TrainedBatch& trained) {
@@ -160,8 +165,8 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
   const std::vector<const Variable*>& variables = seen->variables;
   for (size_t i = 0; i < variables.size(); ++i) {
     const FetchItem& item = job_->fetches()[i];
-    FetchLine::Value value{item.name, item.label, {}};
-    if (item.kind != FetchItem::Kind::kVariable) value.values.push_back(Metric(item));
+    FetchLine::Value value{item.name, item.label, {}, 0};
+    if (item.kind != FetchItem::Kind::kVariable) AddMetric(item, &value);
     if (item.kind == FetchItem::Kind::kVariable) {
       MR_ASSIGN(value.values, ValuesOf(variables[i]));
     }

@@ -47,7 +47,7 @@ class FetchObserver final : public BatchObserver {
     std::vector<const Variable*> variables;  ///< by fetch; null for metrics
   };
   void TakeMetrics();
-  double Metric(const FetchItem& item);
+  void AddMetric(const FetchItem& item, FetchLine::Value* value);
 
   const CompiledJob* job_;
   const std::vector<MetricAccumulator*>* metrics_;

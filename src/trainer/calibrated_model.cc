@@ -1,6 +1,7 @@
 #include "trainer/calibrated_model.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -107,14 +108,16 @@ Result<std::vector<MetricSpec>> AddCalibrationSums(const std::vector<Calibration
 Result<MetricRegistry> WithCalibrationSums(const MetricRegistry& metrics) {
   MetricRegistry all = metrics;
   MR_TRY(all.Add(std::string(kSums), "what calibrations are taken from",
-                 {MetricLabels::kShares, MetricBetter::kLower, MakeCalibrationSums, true}));
+                 {MetricLabels::kShares, MetricBetter::kLower, MakeCalibrationSums, true, OfClasses::kLast,
+                  [](std::span<const ExampleRow>) { return std::numeric_limits<double>::quiet_NaN(); }}));
   return all;
 }
 
-TaskCalibration Calibrate(const CalibrationPlan& plan, std::span<const double> sums, int64_t examples) {
+TaskCalibration Calibrate(const CalibrationPlan& plan, std::span<const double> sums,
+                          std::optional<std::span<const ExampleRow>> rows, int64_t examples) {
   TaskCalibration made{plan.task, plan.is_isotonic, plan.loss, examples, {}, {}};
   Result<CalibrationFit> fit = sums.empty() ? BadData("some have a prediction or a label that is NaN or infinite")
-                                            : FitCalibration(sums, plan.is_isotonic);
+                                            : FitCalibration(sums, rows, plan.is_isotonic);
   if (fit.ok()) {
     made.fit = *std::move(fit);
   } else {
@@ -139,10 +142,13 @@ Result<std::shared_ptr<const CompiledModel>> CalibratedModel(const CompiledModel
     if (FindVar(made->test, out) != nullptr && !task.name.empty()) out += "." + task.name;
     out = Free(made->test, out);
     const CalibrationFit& fit = calibration.fit;
-    MR_TRY(builder.Append(
-        MakeOp("calibration", {{"X", {task.prediction}}}, {{"Out", {out}}},
-               {{"slope", fit.slope}, {"intercept", fit.intercept}, {"points", fit.points}, {"values", fit.values}}),
-        OpRole::kForward));
+    MR_TRY(builder.Append(MakeOp("calibration", {{"X", {task.prediction}}}, {{"Out", {out}}},
+                                 {{"slope", fit.slope},
+                                  {"intercept", fit.intercept},
+                                  {"center", fit.center},
+                                  {"points", fit.points},
+                                  {"values", fit.values}}),
+                          OpRole::kForward));
     task.prediction = out;
     // What it now says is how often labels are 1, which weights of classes do not change.
     task.class_weight.clear();

@@ -50,8 +50,10 @@ Result<std::vector<MetricSpec>> AddCalibrationSums(const std::vector<Calibration
 /// Metrics with the one that these name.
 Result<MetricRegistry> WithCalibrationSums(const MetricRegistry& metrics);
 
-/// Fits a calibration to the sums of its metric over `examples` (MetricSet::Sums).
-TaskCalibration Calibrate(const CalibrationPlan& plan, std::span<const double> sums, int64_t examples);
+/// Fits a calibration to the sums of its metric over `examples` (MetricSet::Sums), or, where all are there, to the rows
+/// themselves (MetricSet::Examples).
+TaskCalibration Calibrate(const CalibrationPlan& plan, std::span<const double> sums,
+                          std::optional<std::span<const ExampleRow>> rows, int64_t examples);
 
 /// `model` with the predictions that are calibrated in place of those that are not: its forward part, losses and
 /// prediction alone, for who saves it. Calibrations that failed leave theirs.

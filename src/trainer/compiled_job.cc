@@ -9,6 +9,7 @@
 #include "model/fleet_program.h"
 #include "program/block_builder.h"
 #include "program/counters.h"
+#include "program/logit_variable.h"
 #include "program/program_files.h"
 #include "runtime/batch_check.h"
 #include "serving/prune.h"
@@ -384,6 +385,13 @@ Result<std::shared_ptr<const CompiledModel>> PaddleModelOf(const TrainerDesc& de
   return std::make_shared<const CompiledModel>(std::move(paddle));
 }
 
+/// The metrics of a model that is not trained meanwhile: those that go by the order of examples read logits.
+std::vector<MetricSpec> MetricsOfEvaluation(const CompiledModel& model) {
+  std::vector<MetricSpec> specs = model.metrics;
+  for (MetricSpec& spec : specs) spec.logit = LogitVariable(model.test, spec.prediction);
+  return specs;
+}
+
 /// The forward part with what its calibrations are taken from, and the metrics that measure it.
 Result<std::shared_ptr<const ProgramDesc>> MeasureCalibrations(const std::vector<CalibrationPlan>& plans,
                                                                const CompiledModel& model, const SlotSchema& schema,
@@ -391,7 +399,7 @@ Result<std::shared_ptr<const ProgramDesc>> MeasureCalibrations(const std::vector
                                                                std::unique_ptr<const MetricSet>* metrics) {
   auto forward = std::make_shared<ProgramDesc>(model.test);
   MR_ASSIGN(const std::vector<MetricSpec> sums, AddCalibrationSums(plans, model, environment.ops, forward.get()));
-  std::vector<MetricSpec> all = model.metrics;
+  std::vector<MetricSpec> all = MetricsOfEvaluation(model);
   all.insert(all.end(), sums.begin(), sums.end());
   MR_ASSIGN(const MetricRegistry registry, WithCalibrationSums(environment.metrics));
   MR_ASSIGN(*metrics, MetricSet::Create(all, schema, registry, model.loss));
@@ -445,27 +453,32 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   if (!unknown.empty()) return config.Report(unknown);
   parts.loss = desc.has_program() ? LossOf(parts.model->main) : parts.model->loss;
   MR_ASSIGN(parts.metrics, MetricSet::Create(parts.model->metrics, parts.schema, environment.metrics, parts.loss));
-  const MetricSet& metrics = *parts.metrics;
-  unknown = FindUnknownNames(desc, *parts.model, metrics.names());
+  const std::vector<std::string> names = parts.metrics->names();
+  unknown = FindUnknownNames(desc, *parts.model, names);
   if (parts.form == ModelForm::kFused && (!unknown.empty() || Lacks(parts.model->main, watched))) {
     // Somebody may want to see a variable of one slot.
     parts.form = ModelForm::kPaddle;
     MR_ASSIGN(parts.model, ModelOf(config, parts.schema, environment, parts.form, stop));
-    unknown = FindUnknownNames(desc, *parts.model, metrics.names());
+    unknown = FindUnknownNames(desc, *parts.model, names);
   }
   if (!unknown.empty()) return config.Report(unknown);
   const CompiledModel& model = *parts.model;
-  parts.fetches = ResolveFetches(desc.fetch_config(), metrics.names());
+  parts.fetches = ResolveFetches(desc.fetch_config(), names);
   if (unknown = FindUnknownLoss(desc, parts.loss); !unknown.empty()) return config.Report(unknown);
+
+  if (!feeds_itself) {
+    MR_ASSIGN(parts.eval_metrics,
+              MetricSet::Create(MetricsOfEvaluation(model), parts.schema, environment.metrics, parts.loss));
+    if (desc.infer()) parts.metrics = std::move(parts.eval_metrics);
+  }
 
   CompileOptions options;
   options.device = environment.device;
   options.fuse = desc.fuse();
   options.stop = stop;
   options.skip_ops = {desc.hogwild_param().skip_ops().begin(), desc.hogwild_param().skip_ops().end()};
-  options.fetches = metrics.Variables();
+  options.fetches = parts.metrics->Variables();
   if (!parts.loss.empty()) options.fetches.push_back(parts.loss);
-  const std::vector<std::string> measured = options.fetches;
   AddFetches(desc, parts.fetches, model.main, watched, &options.fetches);
   options.forward_only = desc.infer();
   MR_ASSIGN(parts.train, CompileTraining(desc, parts.model, environment, options));
@@ -480,7 +493,10 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
     MR_ASSIGN(parts.self_feeding, FindReading(config, *parts.train));
   } else {
     options.forward_only = true;
-    if (!desc.has_program() || !model.metrics.empty()) options.fetches = measured;
+    if (!desc.has_program() || !model.metrics.empty()) {
+      options.fetches = (parts.eval_metrics != nullptr ? parts.eval_metrics : parts.metrics)->Variables();
+      if (!parts.loss.empty()) options.fetches.push_back(parts.loss);
+    }
     parts.eval_options = options;
     parts.eval_options.stop = {};  // a run that was stopped leaves the job whole for the next one
     if (!desc.infer() && desc.eval().calibration_size() > 0) {

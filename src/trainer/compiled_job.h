@@ -111,7 +111,7 @@ class CompiledJob {
   /// model, of which nothing can be wrong where train() compiled, is compiled when it is first asked for.
   Result<const Executable*> eval() const;
   const MetricSet& metrics() const { return *parts_.metrics; }
-  /// What evaluations measure: metrics(), and behind these what calibrations are taken from.
+  /// What evaluations measure: metrics(), by logits where they can, and behind these what calibrations are taken from.
   const MetricSet& eval_metrics() const { return parts_.eval_metrics ? *parts_.eval_metrics : metrics(); }
   /// eval.calibration, by loss; none of an `infer` job.
   const std::vector<CalibrationPlan>& calibrations() const { return parts_.calibrations; }

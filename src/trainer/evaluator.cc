@@ -34,10 +34,13 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, const 
   }
   if (ranks != nullptr && ranks->serves()) return evaluator;
   MR_ASSIGN(const Executable* const forward, job.eval());
+  AccumulatorOptions options;
+  options.label_monitor = &session.label_monitor();
+  options.examples = &evaluator->examples_;
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
     MR_ASSIGN(reader.frame, Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(i, true)));
-    MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.eval_metrics(), *reader.frame, &session.label_monitor()));
+    MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.eval_metrics(), *reader.frame, options));
     evaluator->readers_.push_back(std::move(reader));
   }
   return evaluator;
@@ -75,6 +78,7 @@ void Evaluator::TakeSums(Share* share) {
 
 Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
   session_->RenewPackedWeights();
+  examples_.Take(0);
   for (Reader& reader : readers_) {
     reader.metrics->Clear();
     reader.examples = 0;
@@ -113,6 +117,9 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
     if (better && !reader.status.ok()) first = reader.status;
   }
   if (first.ok() && streams == 0) TakeSums(share);
+  if (!share->sums.empty()) {
+    share->sums[0].totals.examples = examples_.Take(job_->eval_metrics().exact_metrics());
+  }
   return first;
 }
 
@@ -267,11 +274,13 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vec
   report.metrics = job_->eval_metrics().Compute(all.totals);
   report.metrics.resize(shown);
   report.non_finite_rows = job_->eval_metrics().NonFiniteRows(all.totals);
+  report.remarks = job_->eval_metrics().Remarks(report.metrics, all.totals);
   for (size_t i = 0; is_of_job && i < job_->calibrations().size(); ++i) {
     const CalibrationPlan& plan = job_->calibrations()[i];
     if (plan.set != number) continue;
     const std::span<const double> sums = job_->eval_metrics().Sums(shown + i, all.totals);
-    report.calibrations.push_back(Calibrate(plan, sums, report.examples));
+    const auto examples = job_->eval_metrics().Examples(shown + i, all.totals);
+    report.calibrations.push_back(Calibrate(plan, sums, examples, report.examples));
   }
   return report;
 }

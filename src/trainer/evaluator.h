@@ -79,7 +79,8 @@ class Evaluator {
   const CompiledJob* job_;
   RankGroup* ranks_;  ///< that measure together; null: this process alone
   std::vector<Input> inputs_;
-  Input* input_ = nullptr;  ///< that is measured now
+  Input* input_ = nullptr;   ///< that is measured now
+  SharedExamples examples_;  ///< of all readers
   std::vector<Reader> readers_;
 };
 

@@ -93,7 +93,13 @@ Status MultiTrainer::MakeFrames(WorkerSlot& slot, int index, int count) {
   for (FrameContext& context : slot.frames) {
     MR_ASSIGN(context.frame, Frame::Create(job_->step(), schema, session_->root(),
                                            session_->frame_options(index, job_->desc().infer())));
-    MR_ASSIGN(context.metrics, MetricAccumulator::Create(job_->metrics(), *context.frame, &session_->label_monitor()));
+    AccumulatorOptions options;
+    options.label_monitor = &session_->label_monitor();
+    options.examples = job_->desc().infer() ? &examples_ : nullptr;
+    options.has_windows = std::any_of(job_->fetches().begin(), job_->fetches().end(), [](const FetchItem& item) {
+      return item.kind == FetchItem::Kind::kWindowMetric;
+    });
+    MR_ASSIGN(context.metrics, MetricAccumulator::Create(job_->metrics(), *context.frame, options));
     all_metrics_.push_back(context.metrics.get());
     MR_TRY(MakeObservers(context, index));
   }
@@ -571,6 +577,7 @@ void MultiTrainer::Snapshot() {
 void MultiTrainer::SnapshotAtEnd() {
   SnapshotProgress();
   fetch_observer_->EndInto(run_->state().metric_totals);
+  if (job_->desc().infer()) run_->state().metric_totals.examples = examples_.Take(job_->metrics().exact_metrics());
 }
 
 Status MultiTrainer::GatherProgress(const PassStats& data) {
@@ -633,6 +640,7 @@ Status MultiTrainer::FillPassReport(const PassStats& stats) {
   pass.loss = job_->metrics().Loss(run_->state().metric_totals);
   pass.metrics = job_->metrics().Compute(run_->state().metric_totals);
   pass.non_finite_rows = job_->metrics().NonFiniteRows(run_->state().metric_totals);
+  pass.remarks = job_->metrics().Remarks(pass.metrics, run_->state().metric_totals);
   // The first worker is the one that prints; of a short pass it may have got nothing.
   const auto busy = std::find_if(worker_slots_.begin(), worker_slots_.end(),
                                  [](const WorkerSlot& slot) { return slot.worker->report().batches > 0; });

@@ -116,6 +116,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   const CompiledJob* job_;  ///< of the session
   std::unique_ptr<TrainingRun> run_;
   std::unique_ptr<ReaderDataset> readers_;  ///< of a program that feeds itself; null for others
+  SharedExamples examples_;                 ///< of all workers, where nothing is trained
   std::vector<MetricAccumulator*> all_metrics_;
   std::unique_ptr<FetchObserver> fetch_observer_;
   std::unique_ptr<ProfileObserver> profile_observer_;

@@ -38,7 +38,7 @@ std::vector<ModelCalibration> SavedCalibrations(const Calibrations& calibrations
       saved.set_points(static_cast<int64_t>(task.fit.points.size()));
     } else {
       saved.set_slope(task.fit.slope);
-      saved.set_intercept(task.fit.intercept);
+      saved.set_intercept(static_cast<float>(task.fit.intercept_at_0()));
     }
     saved.set_examples(task.examples);
     saved.set_logloss_before(task.fit.before.logloss);

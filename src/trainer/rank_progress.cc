@@ -76,6 +76,7 @@ void PutTotals(const MetricTotals& totals, WireWriter* out) {
   }
   std::ostringstream samples;
   for (const GroupSample& sample : totals.samples) sample.Write(samples);
+  for (const ExampleRows& examples : totals.examples) examples.Write(samples);
   out->PutText(std::move(samples).str());
 }
 
@@ -93,6 +94,11 @@ std::optional<MetricTotals> GetTotals(WireReader* in, const MetricSet& metrics) 
   std::string_view samples = in->GetText();
   for (GroupSample& sample : totals.samples) {
     if (!sample.TakeBytes(&samples)) return std::nullopt;
+  }
+  // Of metrics that are computed from their sums there are none.
+  if (!samples.empty()) totals.examples.resize(metrics.exact_metrics());
+  for (ExampleRows& examples : totals.examples) {
+    if (!examples.TakeBytes(&samples)) return std::nullopt;
   }
   return in->ok() && samples.empty() ? std::optional(std::move(totals)) : std::nullopt;
 }

@@ -90,6 +90,7 @@ struct FetchLine {
     std::string name;   ///< as in fetch_var_names
     std::string label;  ///< as printed
     std::vector<double> values;
+    double bound = 0;  ///< of a metric: how far its value may be from the exact one
   };
   std::vector<Value> values;
 };
@@ -111,7 +112,8 @@ struct EvalReport {
   double loss = 0;  ///< mean over rows; NaN without a loss
   MetricValues metrics;
   int64_t non_finite_rows = 0;  ///< whose prediction or label was NaN or infinite, and the metrics therefore NaN
-  PassStats data;               ///< of its input; of loading it, where it is held in memory
+  MetricRemarks remarks = {};
+  PassStats data;                                  ///< of its input; of loading it, where it is held in memory
   std::vector<TaskCalibration> calibrations = {};  ///< that are taken from this set
   std::vector<EvalReport> others = {};             ///< of the sets that are not watched
 };
@@ -129,7 +131,8 @@ struct PassReport {
   /// As in EvalReport, of what was trained; NaN also of a program that feeds itself.
   double loss = std::numeric_limits<double>::quiet_NaN();
   MetricValues metrics;
-  int64_t non_finite_rows = 0;            ///< as in EvalReport
+  int64_t non_finite_rows = 0;  ///< as in EvalReport
+  MetricRemarks remarks = {};
   std::vector<FetchLine::Value> fetched;  ///< of a program, which measures itself: after the last batch of a worker
   PassStats data;
 };

@@ -193,15 +193,14 @@ void RunRecorder::ShowEval(const EvalReport& report) {
   std::string text = "evaluation" + (report.set.empty() ? "" : " of " + report.set) + " after step " +
                      std::to_string(report.step) + ":";
   for (const auto& [name, value] : WithLoss(report.loss, report.metrics)) {
-    char number[32];
-    std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
-    text += " " + name + " " + number;
+    text += " " + name + " " + MetricText(name, value, report.remarks.bounds);
   }
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   progress_.Clear();
   std::fprintf(output_.terminal, "%s (%lld examples, %.1f s)\n", text.c_str(), static_cast<long long>(report.examples),
                report.seconds);
   const std::string what = report.set.empty() ? "evaluation: " : "evaluation of " + report.set + ": ";
+  ShowRemarks(what, report.remarks);
   ShowLeftOut(what, report.data);
   ShowValueWarnings(what, report.data, Reads::kModel);
 }
@@ -253,17 +252,25 @@ void RunRecorder::ShowPass(const PassReport& report) {
   const double rate = report.seconds > 0 ? static_cast<double>(report.examples) / report.seconds : 0;
   std::string text = "epoch " + std::to_string(report.epoch + 1) + ": " + std::to_string(report.examples) + " examples";
   for (const auto& [name, value] : WithLoss(report.loss, report.metrics)) {
-    char number[32];
-    std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
-    text += ", " + name + " " + number;
+    text += ", " + name + " " + MetricText(name, value, report.remarks.bounds);
   }
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   std::fprintf(output_.terminal, "%s, %.0f examples/s\n", text.c_str(), rate);
+  ShowRemarks("", report.remarks);
   ShowLeftOut("", report.data);
   ShowValueWarnings("", report.data, Reads::kTraining);
   if (report.data.rows > 0) {
     expected_examples_ = report.data.rows;
     estimated_ = false;
+  }
+}
+
+void RunRecorder::ShowRemarks(const std::string& what, const MetricRemarks& remarks) {
+  for (const auto& [once, line] : remarks.lines) {
+    // The next measurement has other numbers of examples.
+    if (!said_.insert(what + once).second) continue;
+    progress_.Clear();
+    std::fprintf(output_.terminal, "%s%s\n", what.c_str(), line.c_str());
   }
 }
 

@@ -69,6 +69,8 @@ class RunRecorder final : public RunReporter {
   void ShowPass(const PassReport& report);
   Status OpenLines(const std::string& kept);
   Status AppendPoint(const FetchLine& line);
+  /// Says what is to be known of the metrics of `what`, each kind of remark once.
+  void ShowRemarks(const std::string& what, const MetricRemarks& remarks);
   /// Says what was left out of the rows of `what`, once.
   void ShowLeftOut(const std::string& what, const PassStats& read);
   /// Says what to warn of in the values of `what`, once a column.

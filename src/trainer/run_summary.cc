@@ -183,10 +183,30 @@ std::string LoadingLine(const RunSummary& summary) {
   return "  loading     " + Fixed(seconds, 1) + " s before that, which examples/s leaves out\n";
 }
 
-std::string ValuesLine(const MetricValues& values) {
+std::string ValuesLine(const MetricValues& values, const MetricRemarks& remarks) {
   std::string line;
-  for (const auto& [name, value] : values) line += (line.empty() ? "" : "  ") + name + " " + Fixed(value, 6);
+  for (const auto& [name, value] : values) {
+    line += (line.empty() ? "" : "  ") + name + " " + MetricText(name, value, remarks.bounds);
+  }
   return line;
+}
+
+std::string RemarksText(const MetricRemarks& remarks) {
+  std::string text;
+  for (const auto& [once, line] : remarks.lines) text += "              " + line + "\n";
+  return text;
+}
+
+void AppendRemarks(JsonWriter* json, const MetricRemarks& remarks) {
+  if (!remarks.bounds.empty()) {
+    json->Key("metric_bounds").BeginObject();
+    AppendValues(json, remarks.bounds);
+    json->EndObject();
+  }
+  if (remarks.lines.empty()) return;
+  json->Key("metric_remarks").BeginList();
+  for (const auto& [once, line] : remarks.lines) json->Text(line);
+  json->EndList();
 }
 
 // Values that were taken as they are and are seldom meant: they end as NaN in the model.
@@ -293,9 +313,9 @@ std::string CalibrationsText(const Calibrations& calibrations) {
       text += "not: of the evaluation's examples " + task.failure + "\n";
       continue;
     }
-    text += task.is_isotonic ? "by " + std::to_string(fit.points.size()) + " points"
-                             : "slope " + Fixed(static_cast<double>(fit.slope), 4) + ", intercept " +
-                                   Fixed(static_cast<double>(fit.intercept), 4);
+    text += task.is_isotonic
+                ? "by " + std::to_string(fit.points.size()) + " points"
+                : "slope " + Fixed(static_cast<double>(fit.slope), 4) + ", intercept " + Fixed(fit.intercept_at_0(), 4);
     text += ": logloss " + Fixed(fit.before.logloss, 6) + " -> " + Fixed(fit.after.logloss, 6) + ", calibration " +
             Fixed(fit.before.calibration, 6) + " -> " + Fixed(fit.after.calibration, 6) + "\n";
     if (fit.slope < 0) {
@@ -309,6 +329,7 @@ void AppendEval(JsonWriter* json, const EvalReport& eval) {
   json->Key("examples").Number(eval.examples).Key("loss").Number(eval.loss);
   AppendValues(json, eval.metrics);
   if (eval.non_finite_rows > 0) json->Key("non_finite_rows").Number(eval.non_finite_rows);
+  AppendRemarks(json, eval.remarks);
   if (eval.data.bad_lines > 0) json->Key("bad_lines").Number(eval.data.bad_lines);
   AppendBadLines(json, eval.data);
 }
@@ -332,7 +353,7 @@ void AppendCalibrations(JsonWriter* json, const Calibrations& calibrations) {
       json->Key("points").Number(static_cast<int64_t>(task.fit.points.size()));
     } else {
       json->Key("slope").Number(static_cast<double>(task.fit.slope));
-      json->Key("intercept").Number(static_cast<double>(task.fit.intercept));
+      json->Key("intercept").Number(task.fit.intercept_at_0());
     }
     AppendNearness(json, "before", task.fit.before);
     AppendNearness(json, "after", task.fit.after);
@@ -385,6 +406,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds,
     summary.loss = pass.loss;
     summary.metrics = pass.metrics;
     summary.non_finite_rows = pass.non_finite_rows;
+    summary.remarks = pass.remarks;
     summary.fetched = pass.fetched;
     if (pass.data.lines > summary.data.lines) summary.data = pass.data;
   }
@@ -423,6 +445,7 @@ std::string RunJson(const RunSummary& summary) {
   AppendValues(&json, summary.metrics);
   json.EndObject();
   if (summary.non_finite_rows > 0) json.Key("non_finite_rows").Number(summary.non_finite_rows);
+  AppendRemarks(&json, summary.remarks);
   AppendFetched(&json, summary.fetched);
   json.Key("eval").BeginObject();
   if (summary.has_eval) {
@@ -512,19 +535,20 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
                      " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " + Trainers(summary) + "\n";
   text += LoadingLine(summary);
   if (const MetricValues shown = WithLoss(summary.loss, summary.metrics); !shown.empty()) {
-    text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(shown) + "\n";
+    text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(shown, summary.remarks) + "\n";
   }
-  text += NoAucLine(summary.metrics, summary.non_finite_rows, "");
+  text += NoAucLine(summary.metrics, summary.non_finite_rows, "") + RemarksText(summary.remarks);
   text += FetchedLine(summary);
   if (summary.has_eval) {
-    text += "  evaluation  " + ValuesLine(WithLoss(summary.eval.loss, summary.eval.metrics));
+    text += "  evaluation  " + ValuesLine(WithLoss(summary.eval.loss, summary.eval.metrics), summary.eval.remarks);
     if (!summary.eval.set.empty()) text += "  of " + summary.eval.set;
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
-    text += "\n" + NoAucLine(summary.eval.metrics, summary.eval.non_finite_rows, " of the evaluation");
+    text += "\n" + NoAucLine(summary.eval.metrics, summary.eval.non_finite_rows, " of the evaluation") +
+            RemarksText(summary.eval.remarks);
     for (const EvalReport& other : summary.eval.others) {
-      text += "  evaluation  " + ValuesLine(WithLoss(other.loss, other.metrics)) + "  of " +
+      text += "  evaluation  " + ValuesLine(WithLoss(other.loss, other.metrics), other.remarks) + "  of " +
               (other.set.empty() ? "eval.filelist" : other.set) + "\n" +
-              NoAucLine(other.metrics, other.non_finite_rows, " of that set");
+              NoAucLine(other.metrics, other.non_finite_rows, " of that set") + RemarksText(other.remarks);
     }
   }
   if (summary.calibrations != nullptr) text += CalibrationsText(*summary.calibrations);

@@ -35,6 +35,7 @@ struct RunSummary {
   /// As in PassReport, of the last pass.
   double loss = std::numeric_limits<double>::quiet_NaN();
   MetricValues metrics;                   ///< of the last pass
+  MetricRemarks remarks;                  ///< of these
   bool is_ended_by_callback = false;      ///< it was `interrupted` by one, as a success
   std::vector<FetchLine::Value> fetched;  ///< of a program, after the last batch of the last pass
   bool is_program = false;                ///< that measures itself

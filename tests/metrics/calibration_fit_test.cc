@@ -23,7 +23,21 @@ Result<CalibrationFit> Fit(const Drawn& rows, bool isotonic) {
   metric->Add({rows.predictions, rows.labels, rows.weights}, sums);
   std::vector<double> all;
   for (size_t i = 0; i < sums.size(); ++i) all.push_back(sums.Get(i));
-  return FitCalibration(all, isotonic);
+  return FitCalibration(all, std::nullopt, isotonic);
+}
+
+Result<CalibrationFit> FitExamples(const Drawn& rows, bool isotonic) {
+  const std::unique_ptr<Metric> metric = MakeCalibrationSums();
+  MetricSums sums(metric->size());
+  ExampleRows examples;
+  for (size_t i = 0; i < rows.labels.size(); ++i) {
+    const MetricRows one{{&rows.predictions[i], 1}, {&rows.labels[i], 1}};
+    metric->Add(one, sums);
+    examples.Add(one);
+  }
+  std::vector<double> all;
+  for (size_t i = 0; i < sums.size(); ++i) all.push_back(sums.Get(i));
+  return FitCalibration(all, examples.Sorted(), isotonic);
 }
 
 float Sigmoid(double z) { return static_cast<float>(1 / (1 + std::exp(-z))); }
@@ -48,6 +62,20 @@ TEST(CalibrationFit, ALineFindsTheSlopeThatLabelsWereDrawnBy) {
   EXPECT_NEAR(fit->intercept, -0.7, 0.03);
   EXPECT_NEAR(fit->after.calibration, 1, 1e-3);
   EXPECT_LT(fit->after.logloss, fit->before.logloss);
+}
+
+TEST(CalibrationFit, PredictionsOfOneStepAreToldApartByTheExamplesThemselves) {
+  Drawn rows;
+  for (int i = 0; i < 2000; ++i) {
+    rows.predictions.push_back(Sigmoid(-4 + 1e-7 * i));
+    rows.labels.push_back(i < 1000 ? 0.0F : 1.0F);
+  }
+  for (const bool isotonic : {false, true}) {
+    const CalibrationFit fit = FitExamples(rows, isotonic).value();
+    EXPECT_LT(Calibrated(fit.map(), rows.predictions.front()), 0.02);
+    EXPECT_GT(Calibrated(fit.map(), rows.predictions.back()), 0.98);
+    EXPECT_NEAR(fit.after.calibration, 1, 1e-3);
+  }
 }
 
 TEST(CalibrationFit, ValuesNeverFallAndMeetTheMeanLabelsButAtTheEnds) {

@@ -183,6 +183,96 @@ TEST(MetricsTest, AucIsWithinOneInTenThousandOfTheExactOneAtAnyClickRate) {
   }
 }
 
+std::vector<ExampleRow> ExamplesOf(const Rows& rows) {
+  ExampleRows examples;
+  examples.Add(rows.view(0, rows.labels.size()));
+  const std::span<const ExampleRow> sorted = examples.Sorted();
+  return {sorted.begin(), sorted.end()};
+}
+
+// Predictions that steps of the logit do not tell apart, and scores that are no probabilities.
+std::vector<Rows> HardRows() {
+  std::vector<Rows> all(4, MakeRows(5000, 23, -1, 10));
+  for (size_t i = 0; i < all[0].labels.size(); ++i) {
+    const double logit = std::log(all[0].predictions[i] / (1 - all[0].predictions[i]));
+    const auto p = [](double of) { return static_cast<float>(1 / (1 + std::exp(-of))); };
+    all[0].predictions[i] = p(-4 + 1e-5 * logit);
+    all[1].predictions[i] = p(-18 + 0.1 * logit);
+    all[2].predictions[i] = p(20 * logit);
+    all[3].predictions[i] = static_cast<float>(100 * logit);
+  }
+  return all;
+}
+
+TEST(MetricsTest, AucOfTheExamplesIsExactAndThatOfStepsIsNoFartherFromItThanItsBound) {
+  double largest = 0;
+  for (Rows rows : HardRows()) {
+    const double exact = ExactAuc(rows.predictions, rows.labels);
+    EXPECT_NEAR(ExactAuc(ExamplesOf(rows)), exact, 1e-12);
+    const std::vector<double> sums = SumsOf(*MakeAuc(), rows.view(0, rows.labels.size()));
+    const double error = std::abs(MakeAuc()->Compute(sums) - exact);
+    EXPECT_LE(error, AucBound(sums));
+    largest = std::max(largest, error);
+  }
+  EXPECT_GT(largest, 0.1) << "steps that tell these apart prove nothing";
+}
+
+TEST(MetricsTest, StepsOfAnAucRiseWithTheScoreBelow0AndAbove1Too) {
+  const std::vector<float> scores = {-INFINITY, -1e30F, -17, -1, -1e-3F, 0, 1e-6F, 0.5F, 1, 1.1F, 40, 1e30F, INFINITY};
+  for (size_t i = 1; i < scores.size(); ++i) {
+    EXPECT_EQ(ValueOf(MetricDesc::AUC, {{scores[i - 1], scores[i]}, {0, 1}, {}}), 1) << scores[i];
+  }
+}
+
+TEST(MetricsTest, StepsOfAnAucOfLogitsAreThoseOfItsProbabilities) {
+  Rows rows = MakeRows(20000, 26, -2, 10);
+  const double of_probabilities = ValueOf(MetricDesc::AUC, rows);
+  for (float& prediction : rows.predictions) prediction = std::log(prediction / (1 - prediction));
+  const std::vector<double> sums = SumsOf(*MakeAucOfLogits(), rows.view(0, 20000));
+  EXPECT_NEAR(MakeAucOfLogits()->Compute(sums), of_probabilities, 1e-6);
+  EXPECT_LT(AucBound(sums), 1e-4);
+  for (const float logit : {-1e30F, -40.0F, -16.1F, -15.0F, 16.1F, 40.0F}) {
+    const Rows pair{{logit, logit + std::abs(logit) / 8}, {0, 1}, {}};
+    EXPECT_EQ(MakeAucOfLogits()->Compute(SumsOf(*MakeAucOfLogits(), pair.view(0, 2))), 1) << logit;
+  }
+}
+
+TEST(ExampleRowsTest, MoreThanTheMostAreNoneHoweverTheyCome) {
+  const Rows rows = MakeRows(100, 24, -1, 10);
+  ExampleRows some(150);
+  some.Add(rows.view(0, 100));
+  ExampleRows more(150);
+  more.Add(rows.view(40, 100));
+  EXPECT_TRUE(some.is_whole() && more.is_whole());
+  some.Merge(more);
+  EXPECT_FALSE(some.is_whole());
+  EXPECT_TRUE(some.Sorted().empty());
+  more.Merge(some);
+  EXPECT_FALSE(more.is_whole());
+  more.Add(rows.view(0, 1));
+  EXPECT_FALSE(more.is_whole());
+}
+
+TEST(ExampleRowsTest, PartsMergeToTheWholeAndComeBackFromTheirBytes) {
+  const Rows rows = MakeRows(300, 25, -1, 10);
+  ExampleRows merged;
+  for (const size_t part : {size_t{2}, size_t{0}, size_t{1}}) {
+    ExampleRows one;
+    one.Add(rows.view(100 * part, 100 * part + 100));
+    std::ostringstream bytes;
+    one.Write(bytes);
+    const std::string text = std::move(bytes).str();
+    std::string_view rest = text;
+    ExampleRows back;
+    ASSERT_TRUE(back.TakeBytes(&rest));
+    EXPECT_TRUE(rest.empty());
+    merged.Merge(back);
+    std::string_view cut = std::string_view(text).substr(0, text.size() - 1);
+    EXPECT_FALSE(ExampleRows().TakeBytes(&cut));
+  }
+  EXPECT_EQ(ExactAuc(merged.Sorted()), ExactAuc(ExamplesOf(rows)));
+}
+
 TEST(GroupedAucTest, IsThatOfEveryPairWithinEachGroupHoweverManyGroupsThereAre) {
   for (const int groups : {1, 20, 400, 17000, 1000000}) {
     Rows rows = MakeRows(50000, 12, -1, groups);

@@ -28,7 +28,8 @@ class CalibrationKernel : public BoundKernel<CalibrationKernel> {
     MR_ASSIGN(out_, context.Output("Out"));
     points_ = context.op().Floats("points");
     values_ = context.op().Floats("values");
-    map_ = {context.op().Float("slope"), context.op().Float("intercept"), points_, values_};
+    map_ = {context.op().Float("slope"), context.op().Float("intercept"), points_, values_,
+            context.op().Float("center")};
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -54,12 +55,13 @@ class CalibrationKernel : public BoundKernel<CalibrationKernel> {
 void RegisterCalibration(OpRegistry& registry) {
   registry.Add("calibration")
       .Doc(
-          "Out is what a calibration makes of the last column of X, a probability: sigmoid(slope * logit + intercept), "
-          "or, with points, the values of these, and lines between them.")
+          "Out is what a calibration makes of the last column of X, a probability: sigmoid(slope * (logit - center) "
+          "+ intercept), or, with points, the values of these, and lines between them.")
       .Input("X", "[rows, columns], probabilities")
       .Output("Out", "[rows, 1]")
       .Attr("slope", 1.0F, "factor of the logit")
       .Attr("intercept", 0.0F, "added to it")
+      .Attr("center", 0.0F, "taken from the logit before that: keeps digits where a steep line is far from 0")
       .Attr("points", std::vector<float>{}, "probabilities, rising")
       .Attr("values", std::vector<float>{}, "what becomes of them")
       .InferShape(InferCalibration)
