@@ -69,6 +69,12 @@ std::string LearnedText(const FeatureSpec& feature, const FeatureState& state, i
     for (const double boundary : state.boundary()) text += " " + Shown(boundary);
     text += "\n";
   }
+  for (int i = 0; i < state.default_number_size(); ++i) {
+    const auto column = static_cast<size_t>(i);
+    text += "  " + (column < feature.columns.size() ? Harmless(feature.columns[column]) : "") + ": default " +
+            Shown(state.default_number(i)) + " (" + FeatureDesc::LearnedDefault_Name(feature.desc->default_from()) +
+            ")\n";
+  }
   if (state.word_size() > 0) text += WordsText(state, top);
   return text;
 }

@@ -40,8 +40,10 @@ std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_vie
   if (!MeansNothing(text)) return "";
   const std::string quoted = text == "\\N" ? "\\\\N" : std::string(text);
   return "; where it means that there is no value, say csv { missing: \"" + quoted + "\" }" +
-         (feature.is_dense && !feature.has_default
-              ? " and what stands for one, default: \"0\" of the feature, as its slot is dense"
+         (feature.is_dense && !feature.has_default && feature.defaults.empty()
+              ? std::string(" and what stands for one, ") +
+                    (feature.makes_ids ? "default: \"...\"" : "default_from: MEDIAN") +
+                    " of the feature, as its slot is dense"
               : "");
 }
 

@@ -1,5 +1,7 @@
 #include "features/feature_plan.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -61,6 +63,14 @@ Result<std::vector<FeaturePlan::Scale>> ScalesOf(const FeatureSpec& spec, const 
   return scales;
 }
 
+Result<std::vector<double>> DefaultsOf(const FeatureSpec& spec, const FeatureState& state) {
+  const auto& numbers = state.default_number();
+  const auto is_finite = [](double number) { return std::isfinite(number); };
+  if (numbers.size() == static_cast<int>(spec.columns.size()) && std::all_of(numbers.begin(), numbers.end(), is_finite))
+    return std::vector<double>(numbers.begin(), numbers.end());
+  return InvalidConfig("its default (default_from) is not known: a job that trains learns it, and its model keeps it");
+}
+
 /// Whether some characters have several bytes, and all are of UTF-8.
 bool HasLongCharacters(std::string_view text) {
   bool has = false;
@@ -92,7 +102,8 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   if (from.clip().has_min()) feature.least = from.clip().min();
   if (from.clip().has_max()) feature.most = from.clip().max();
   feature.takes_log1p = from.has_log1p();
-  feature.learns_mean = from.has_standardize() && !from.standardize().has_mean();
+  feature.learns_mean =
+      (from.has_standardize() && !from.standardize().has_mean()) || from.default_from() == FeatureDesc::MEAN;
   if (from.has_ngrams()) {
     feature.ngrams = {from.ngrams().least(), from.ngrams().most(), from.ngrams().of() == NgramsStep::CHARACTERS};
   }
@@ -109,6 +120,9 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
       MR_ASSIGN(feature.scales, ScalesOf(spec, {}));
     }
     return feature;
+  }
+  if (from.default_from() != FeatureDesc::NONE) {
+    MR_ASSIGN(feature.defaults, DefaultsOf(spec, state));
   }
   if (from.has_standardize()) {
     MR_ASSIGN(feature.scales, ScalesOf(spec, state));

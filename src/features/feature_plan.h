@@ -59,6 +59,7 @@ class FeaturePlan {
 
     std::string missing;  ///< what stands for a value that is not there, padded for ReadNumber; see `has_default`
     bool has_default = false;
+    std::vector<double> defaults;  ///< learned ones, of each column, after clip; none: see `missing`
     std::string strip;
     bool strips_characters = false;  ///< of UTF-8, not bytes
     std::string split;               ///< empty: a value is one

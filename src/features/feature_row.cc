@@ -152,15 +152,15 @@ bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const st
 }
 
 bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view text, Values& values) {
-  if (!feature.split.empty()) {
-    if (text.empty() && feature.has_default) text = feature.default_text();
-    if (feature.takes_canonical) text = CanonicalText(text, &canonical_);
-    return MakeParts(feature, i, text, values);
+  if (!feature.strip.empty() && feature.split.empty()) text = Stripped(feature, text);
+  if (text.empty()) [[unlikely]] {
+    if (!feature.defaults.empty()) return MakeDefault(feature, i, values);
+    // What stands for a number that is missing is none of the numbers that are learned from.
+    const bool is_left_out = feature.kind == Kind::kTold && feature.tells_numbers && listener_ != nullptr;
+    if (feature.has_default && !is_left_out) text = feature.default_text();
   }
-  if (!feature.strip.empty()) text = Stripped(feature, text);
-  if (text.empty() && feature.has_default) [[unlikely]]
-    text = feature.default_text();
   if (feature.takes_canonical) text = CanonicalText(text, &canonical_);
+  if (!feature.split.empty()) return MakeParts(feature, i, text, values);
   if (!text.empty()) [[likely]] {
     if (!feature.ngrams.has_value()) [[likely]]
       return MakeValue(feature, i, text, values);
@@ -168,7 +168,10 @@ bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view t
     return MakeNgrams(feature, i, values);
   }
   if (!feature.is_dense || feature.kind == Kind::kTold) return true;
-  return Fail(FeatureError::Kind::kMissing, text, "a value (default: \"...\" stands for missing ones)");
+  const bool is_number = feature.kind == Kind::kNumbers || feature.kind == Kind::kBuckets;
+  return Fail(FeatureError::Kind::kMissing, text,
+              is_number ? "a value (default_from: MEDIAN, or default: \"...\", stands for missing ones)"
+                        : "a value (default: \"...\" stands for missing ones)");
 }
 
 bool FeatureRow::MakeParts(const Feature& feature, size_t i, std::string_view text, Values& values) {
@@ -243,7 +246,7 @@ bool FeatureRow::MakeValue(const Feature& feature, size_t i, std::string_view te
   return true;
 }
 
-bool FeatureRow::ReadNumberOf(const Feature& feature, size_t i, std::string_view text, double* read) {
+bool FeatureRow::ReadNumberOf(const Feature& feature, std::string_view text, double* read) {
   double number = 0;
   if (feature.time_part.has_value()) [[unlikely]] {
     int64_t part = 0;
@@ -254,7 +257,12 @@ bool FeatureRow::ReadNumberOf(const Feature& feature, size_t i, std::string_view
     if (!truth.has_value()) return Fail(FeatureError::Kind::kBadValue, text, "a number");
     number = *truth ? 1 : 0;
   }
-  number = number < feature.least ? feature.least : number > feature.most ? feature.most : number;
+  *read = number < feature.least ? feature.least : number > feature.most ? feature.most : number;
+  return true;
+}
+
+bool FeatureRow::ScaleNumber(const Feature& feature, size_t i, std::string_view text, double* scaled) {
+  double number = *scaled;
   if (feature.takes_log1p) {
     if (number <= -1) {
       return Fail(FeatureError::Kind::kBadValue, text,
@@ -265,16 +273,24 @@ bool FeatureRow::ReadNumberOf(const Feature& feature, size_t i, std::string_view
   // One such number, as programs write that stand for none, would leave nothing of all others.
   if (feature.learns_mean && std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max()) {
     return Fail(FeatureError::Kind::kBadValue, text,
-                "a number of at most 3.4e38, as standardize takes their mean (clip keeps it in a range)");
+                "a number of at most 3.4e38, as a mean of them is learned (clip keeps it in a range)");
   }
   if (!feature.scales.empty()) number = (number - feature.scales[i].mean) / feature.scales[i].deviation;
-  *read = number;
+  *scaled = number;
   return true;
 }
 
 bool FeatureRow::MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values) {
   double number = 0;
-  if (!ReadNumberOf(feature, i, text, &number)) return false;
+  return ReadNumberOf(feature, text, &number) && PutNumber(feature, i, text, number, values);
+}
+
+bool FeatureRow::MakeDefault(const Feature& feature, size_t i, Values& values) {
+  return PutNumber(feature, i, {}, feature.defaults[i], values);
+}
+
+bool FeatureRow::PutNumber(const Feature& feature, size_t i, std::string_view text, double number, Values& values) {
+  if (!ScaleNumber(feature, i, text, &number)) return false;
   if (feature.kind == Kind::kNumbers) {
     values.floats.push_back(static_cast<float>(number));
     return true;
@@ -289,10 +305,15 @@ bool FeatureRow::MakeNumber(const Feature& feature, size_t i, std::string_view t
 bool FeatureRow::Tell(const Feature& feature, size_t i, std::string_view text) {
   const auto place = static_cast<int>(&feature - plan_->features().data());
   double number = 0;
-  if (feature.tells_numbers && !ReadNumberOf(feature, i, text, &number)) return false;
+  double scaled = 0;
+  if (feature.tells_numbers) {
+    if (!ReadNumberOf(feature, text, &number)) return false;
+    scaled = number;
+    if (!ScaleNumber(feature, i, text, &scaled)) return false;
+  }
   if (listener_ == nullptr) return true;  // a default is only checked
   if (feature.tells_numbers) {
-    listener_->OnNumber(place, i, number);
+    listener_->OnNumber(place, i, number, scaled);
   } else {
     listener_->OnText(place, text);
   }

@@ -33,8 +33,8 @@ struct FeatureError {
 class ValueListener {
  public:
   virtual ~ValueListener() = default;
-  /// Of the `column`-th of its columns.
-  virtual void OnNumber(int feature, size_t column, double number) = 0;
+  /// Of the `column`-th of its columns: after date_part and clip, and after all steps on numbers.
+  virtual void OnNumber(int feature, size_t column, double number, double scaled) = 0;
   virtual void OnText(int feature, std::string_view text) = 0;
 };
 
@@ -82,8 +82,14 @@ class FeatureRow {
   bool MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values);
   bool MakeValue(const Feature& feature, size_t i, std::string_view text, Values& values);
   bool MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values);
-  /// The number of a text, after all steps on numbers.
-  bool ReadNumberOf(const Feature& feature, size_t i, std::string_view text, double* number);
+  /// What stands for a number that is missing, as it was learned.
+  bool MakeDefault(const Feature& feature, size_t i, Values& values);
+  /// Puts a number, or its bucket, after the last steps on numbers; `text` is what says it.
+  bool PutNumber(const Feature& feature, size_t i, std::string_view text, double number, Values& values);
+  /// The number of a text, after date_part and clip.
+  bool ReadNumberOf(const Feature& feature, std::string_view text, double* number);
+  /// The steps behind these: log1p and standardize.
+  bool ScaleNumber(const Feature& feature, size_t i, std::string_view text, double* number);
   bool Tell(const Feature& feature, size_t i, std::string_view text);
   bool MakeId(const Feature& feature, std::string_view text, Values& values);
   bool MakeWord(const Feature& feature, std::string_view text, Values& values);

@@ -60,7 +60,7 @@ class SpecReader {
           desc.has_bucketize() || desc.has_id() || desc.has_vocabulary() || desc.has_cross() || desc.has_hash();
       spec.needs_statistics = (desc.has_standardize() && !desc.standardize().has_mean()) ||
                               desc.bucketize().has_quantiles() || desc.vocabulary().has_min_count() ||
-                              desc.vocabulary().has_max_size();
+                              desc.vocabulary().has_max_size() || desc.default_from() != FeatureDesc::NONE;
       spec.is_dense = desc.has_is_dense() ? desc.is_dense() : !spec.makes_ids && !desc.has_split();
       if (!places_.insert({name, static_cast<int>(specs_.size())}).second) {
         Mistake(path + ".name", "there is a feature \"" + name + "\" already");
@@ -180,6 +180,16 @@ class SpecReader {
     const auto must_be_finite = [&](double value, const std::string& field) {
       if (!std::isfinite(value)) Mistake(path + "." + field, "this must be a finite number");
     };
+    if (desc.default_from() != FeatureDesc::NONE) {
+      const bool has_texts = desc.has_id() || desc.has_vocabulary() || desc.has_cross() || desc.has_ngrams() ||
+                             (desc.has_hash() && !desc.has_bucketize());
+      if (has_texts) {
+        Mistake(path + ".default_from",
+                "a number is learned, and this feature takes texts or ids; default: \"...\" stands for a missing text");
+      } else if (desc.has_default_()) {
+        Mistake(path + ".default_from", "default says what stands for a missing value: leave one of the two out");
+      }
+    }
     must_be_finite(desc.clip().min(), "clip.min");
     must_be_finite(desc.clip().max(), "clip.max");
     must_be_finite(desc.standardize().mean(), "standardize.mean");

@@ -31,6 +31,10 @@ bool NeedsStatistics(const DataFeedDesc& desc) { return desc.feature_size() > 0 
 void ForgetStatistics(DataFeedDesc* desc) {
   for (FeatureDesc& feature : *desc->mutable_feature()) {
     feature.clear_standardize();
+    if (feature.default_from() != FeatureDesc::NONE) {
+      feature.clear_default_from();
+      feature.set_default_("0");
+    }
     if (feature.bucketize().has_quantiles()) {
       feature.mutable_bucketize()->clear_quantiles();
       feature.mutable_bucketize()->add_boundaries(0);
@@ -57,7 +61,10 @@ FeatureStatistics::FeatureStatistics(std::shared_ptr<const FeaturePlan> plan, co
     const auto spec =
         std::find_if(specs.begin(), specs.end(), [&](const FeatureSpec& s) { return s.name == feature.name; });
     Gathered& gathered = gathered_[i];
-    if (spec->desc->has_standardize()) gathered.columns.resize(feature.columns.size());
+    const StandardizeStep& standardize = spec->desc->standardize();
+    if (spec->desc->has_standardize() && !standardize.has_mean()) gathered.columns.resize(feature.columns.size());
+    gathered.default_from = spec->desc->default_from();
+    if (gathered.default_from != FeatureDesc::NONE) gathered.defaults.resize(feature.columns.size());
     gathered.parts = spec->desc->bucketize().quantiles();
     const VocabularyStep& vocabulary = spec->desc->vocabulary();
     if (vocabulary.has_min_count()) gathered.min_count = vocabulary.min_count();
@@ -65,12 +72,26 @@ FeatureStatistics::FeatureStatistics(std::shared_ptr<const FeaturePlan> plan, co
   }
 }
 
-void FeatureStatistics::OnNumber(int feature, size_t column, double number) {
-  if (std::isfinite(number)) values_.push_back({feature, column, number, 0, 0});
+void FeatureStatistics::Default::Add(double number, FeatureDesc::LearnedDefault from) {
+  ++count;
+  if (from == FeatureDesc::MEAN) sum.Add(number);
+  if (from == FeatureDesc::MEDIAN) counts.Add(number);
+  least = std::min(least, number);
+}
+
+void FeatureStatistics::Default::Add(const Default& other) {
+  count += other.count;
+  sum.Add(other.sum);
+  counts.Add(other.counts);
+  least = std::min(least, other.least);
+}
+
+void FeatureStatistics::OnNumber(int feature, size_t column, double number, double scaled) {
+  if (std::isfinite(scaled)) values_.push_back({feature, column, number, scaled, 0, 0});
 }
 
 void FeatureStatistics::OnText(int feature, std::string_view text) {
-  values_.push_back({feature, 0, 0, texts_.size(), text.size()});
+  values_.push_back({feature, 0, 0, 0, texts_.size(), text.size()});
   texts_ += text;
 }
 
@@ -80,16 +101,14 @@ bool FeatureStatistics::AddRow(std::span<const std::string_view> columns, std::s
   if (!row_.Make(columns, lists)) return false;
   for (const Value& value : values_) {
     Gathered& gathered = gathered_[static_cast<size_t>(value.feature)];
-    if (value.size > 0) {
-      gathered.words.Add(std::string_view(texts_).substr(value.begin, value.size));
-    } else if (gathered.parts > 0) {
-      gathered.quantiles.Add(value.number);
-    } else {
-      Column& column = gathered.columns[value.column];
-      column.sum.Add(value.number);
-      column.squares.AddSquare(value.number);
-      ++column.count;
-    }
+    if (value.size > 0) gathered.words.Add(std::string_view(texts_).substr(value.begin, value.size));
+    if (gathered.parts > 0) gathered.quantiles.Add(value.scaled);
+    if (!gathered.defaults.empty()) gathered.defaults[value.column].Add(value.number, gathered.default_from);
+    if (gathered.columns.empty()) continue;
+    Column& column = gathered.columns[value.column];
+    column.sum.Add(value.scaled);
+    column.squares.AddSquare(value.scaled);
+    ++column.count;
   }
   ++rows_;
   return true;
@@ -103,6 +122,7 @@ void FeatureStatistics::Add(const FeatureStatistics& other) {
     mine.quantiles.Add(more.quantiles);
     mine.words.Add(more.words);
     for (size_t c = 0; c < mine.columns.size(); ++c) mine.columns[c].Add(more.columns[c]);
+    for (size_t c = 0; c < mine.defaults.size(); ++c) mine.defaults[c].Add(more.defaults[c]);
   }
 }
 
@@ -110,6 +130,12 @@ void FeatureStatistics::Put(WireWriter* out) const {
   out->Put(rows_);
   for (const Gathered& gathered : gathered_) {
     out->PutAll(std::span<const Column>(gathered.columns));
+    for (const Default& one : gathered.defaults) {
+      out->Put(one.sum);
+      one.counts.Put(out);
+      out->Put(one.least);
+      out->Put(one.count);
+    }
     gathered.quantiles.Put(out);
     gathered.words.Put(out);
   }
@@ -122,6 +148,14 @@ Status FeatureStatistics::AddFrom(WireReader* in) {
     in->GetAll(&columns);
     if (columns.size() != gathered.columns.size()) in->Fail();
     for (size_t c = 0; in->ok() && c < columns.size(); ++c) gathered.columns[c].Add(columns[c]);
+    for (Default& mine : gathered.defaults) {
+      Default one;
+      one.sum = in->Get<ExactSum>();
+      one.counts.AddFrom(in);
+      one.least = in->Get<double>();
+      one.count = in->Get<int64_t>();
+      if (in->ok()) mine.Add(one);
+    }
     gathered.quantiles.AddFrom(in);
     gathered.words.AddFrom(in);
   }
@@ -139,9 +173,11 @@ Status FeatureStatistics::Finish(FeatureStates* states) const {
     const FeaturePlan::Feature& feature = plan().features()[i];
     FeatureState& state = *states->add_feature();
     state.set_name(feature.name);
-    const Status finished = !gathered_[i].columns.empty() ? FinishColumns(gathered_[i], &state)
-                            : gathered_[i].parts > 0      ? FinishQuantiles(gathered_[i], &state)
-                                                          : FinishWords(gathered_[i], &state);
+    Status finished = Status::Ok();
+    if (!gathered_[i].columns.empty()) finished = FinishColumns(gathered_[i], &state);
+    if (gathered_[i].parts > 0) finished = FinishQuantiles(gathered_[i], &state);
+    if (!feature.tells_numbers) finished = FinishWords(gathered_[i], &state);
+    if (finished.ok()) finished = FinishDefaults(i, &state);
     MR_TRY(Status(finished).Context("feature \"" + feature.name + "\""));
   }
   return Status::Ok();
@@ -157,6 +193,24 @@ Status FeatureStatistics::FinishColumns(const Gathered& gathered, FeatureState* 
     // Numbers that are all alike become 0, not nothing.
     state->add_deviation(deviation == 0 ? 1 : deviation);
     state->add_numbers(column.count);
+  }
+  return Status::Ok();
+}
+
+Status FeatureStatistics::FinishDefaults(size_t feature, FeatureState* state) const {
+  const Gathered& gathered = gathered_[feature];
+  for (size_t c = 0; c < gathered.defaults.size(); ++c) {
+    const Default& learned = gathered.defaults[c];
+    if (learned.count == 0) {
+      const int column = plan().features()[feature].columns[c];
+      return BadData("no row of the training files has a number in column \"" +
+                     plan().columns()[static_cast<size_t>(column)] +
+                     "\", so that default_from has nothing to learn from");
+    }
+    state->add_default_number(gathered.default_from == FeatureDesc::MEAN
+                                  ? static_cast<double>(learned.sum.Value() / static_cast<long double>(learned.count))
+                              : gathered.default_from == FeatureDesc::MEDIAN ? learned.counts.Median()
+                                                                             : learned.least);
   }
   return Status::Ok();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "core/status.h"
 #include "core/wire.h"
+#include "data_feed.pb.h"
 #include "features/exact_sum.h"
 #include "features/feature_plan.h"
 #include "features/feature_row.h"
@@ -16,10 +18,6 @@
 #include "features/word_counts.h"
 
 namespace millrace {
-
-class DataFeedDesc;
-class FeatureState;
-class FeatureStates;
 
 /// Whether features of `desc` need statistics that it does not have.
 bool NeedsStatistics(const DataFeedDesc& desc);
@@ -62,10 +60,22 @@ class FeatureStatistics final : private ValueListener {
       count += other.count;
     }
   };
+  /// Numbers of a column of which a default is learned: the field that this takes.
+  struct Default {
+    ExactSum sum;
+    QuantileCounts counts;
+    double least = std::numeric_limits<double>::infinity();
+    int64_t count = 0;
+
+    void Add(double number, FeatureDesc::LearnedDefault from);
+    void Add(const Default& other);
+  };
   struct Gathered {
-    std::vector<Column> columns;  ///< of a standardize step
+    std::vector<Column> columns;    ///< of a standardize step
+    std::vector<Default> defaults;  ///< of each column; none: nothing is learned for missing numbers
     QuantileCounts quantiles;
     WordCounts words;
+    FeatureDesc::LearnedDefault default_from = FeatureDesc::NONE;
     int parts = 0;  ///< of quantiles
     int64_t min_count = 1;
     int64_t max_size = 0;
@@ -74,14 +84,16 @@ class FeatureStatistics final : private ValueListener {
     int feature;
     size_t column;
     double number;
+    double scaled;
     size_t begin;  ///< of the text in texts_
     size_t size;
   };
 
   FeatureStatistics(std::shared_ptr<const FeaturePlan> plan, const DataFeedDesc& desc);
-  void OnNumber(int feature, size_t column, double number) override;
+  void OnNumber(int feature, size_t column, double number, double scaled) override;
   void OnText(int feature, std::string_view text) override;
   static Status FinishColumns(const Gathered& gathered, FeatureState* state);
+  Status FinishDefaults(size_t feature, FeatureState* state) const;
   static Status FinishQuantiles(const Gathered& gathered, FeatureState* state);
   static Status FinishWords(const Gathered& gathered, FeatureState* state);
 

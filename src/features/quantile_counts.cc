@@ -89,4 +89,13 @@ std::vector<double> QuantileCounts::Boundaries(int parts) const {
   return boundaries;
 }
 
+double QuantileCounts::Median() const {
+  std::vector<std::pair<uint64_t, int64_t>> sorted(counts_.begin(), counts_.end());
+  std::sort(sorted.begin(), sorted.end());
+  int64_t above = (count_ + 1) / 2;
+  const auto middle =
+      std::find_if(sorted.begin(), sorted.end(), [&](const auto& one) { return (above -= one.second) <= 0; });
+  return NumberOf(middle->first);
+}
+
 }  // namespace millrace

@@ -31,6 +31,8 @@ class QuantileCounts {
   /// Where the numbers are cut into `parts` with as many each, rising; fewer where a number is frequent. A part begins
   /// at its boundary; none begins at the least number, as nothing lies below it.
   std::vector<double> Boundaries(int parts) const;
+  /// The number in the middle, of an even count the lower of the two; there is one at least.
+  double Median() const;
 
  private:
   void Count(uint64_t key, int64_t count);

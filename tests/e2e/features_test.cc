@@ -47,7 +47,7 @@ class CsvJob {
           name: "csv" batch_size: 16 )" +
                              of_feed + R"(
           feature { name: "label" from: "click" id {} is_dense: true }
-          feature { name: "age" default: "30" standardize {} }
+          feature { name: "age" default_from: MEDIAN standardize {} }
           feature { name: "band" from: "age" bucketize { quantiles: 4 } is_used: false }
           feature { name: "country" vocabulary { min_count: 2 } hash {} }
           feature { name: "genres" split {} hash {} }

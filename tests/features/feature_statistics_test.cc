@@ -200,13 +200,62 @@ TEST(FeatureStatisticsTest, AMessageThatWasCutIsRefused) {
   }
 }
 
-TEST(FeatureStatisticsTest, DefaultsCountAsTheValuesThatTheyStandFor) {
+// default: "0" put its zeros into means and deviations. A word that stands for missing texts is one of the words.
+TEST(FeatureStatisticsTest, MissingNumbersAreLeftOutWhateverStandsForThem) {
   const DataFeedDesc desc = StatisticsDescOf(R"(
-      feature { name: "z" from: "a" default: "3" standardize {} }
+      feature { name: "z" from: "a" default: "300" standardize {} }
+      feature { name: "parts" from: "a" split {} default: "300" standardize {} }
+      feature { name: "q" from: "a" default: "300" bucketize { quantiles: 2 } }
       feature { name: "v" from: "a" default: "none" vocabulary { max_size: 2 } })");
   EXPECT_EQ(StatesOf(desc, {{"1"}, {""}, {""}, {"5"}}, 1),
-            R"(feature { name: "z" mean: 3 deviation: 1.4142135623730951 numbers: 4 } )"
+            R"(feature { name: "z" mean: 3 deviation: 2 numbers: 2 } )"
+            R"(feature { name: "parts" mean: 3 deviation: 2 numbers: 2 } )"
+            R"(feature { name: "q" boundary: 5 numbers: 2 } )"
             R"(feature { name: "v" word: "none" word: "1" count: 2 count: 1 other_words: 1 other_count: 1 } rows: 4)");
+}
+
+TEST(FeatureStatisticsTest, DefaultsAreLearnedOfEachColumnAfterClip) {
+  DataFeedDesc desc = StatisticsDescOf(R"(
+      feature { name: "mean" from: ["a", "b"] default_from: MEAN clip { max: 100 } standardize {} }
+      feature { name: "median" from: ["a", "b"] default_from: MEDIAN log1p {} }
+      feature { name: "min" from: "a" default_from: MIN bucketize { quantiles: 2 } }
+      feature { name: "time" from: "t" default_from: MEDIAN date_part {} bucketize { boundaries: [6, 12] } })");
+  ASSERT_TRUE(NeedsStatistics(desc));
+  const std::vector<std::vector<std::string>> rows = {{"1", "", "2026-11-30 05:00"},
+                                                      {"", "4", ""},
+                                                      {"1000", "nan", "2026-11-30 07:00"},
+                                                      {"10", "8", "2026-11-30 09:00"}};
+  const std::string expected =
+      R"(feature { name: "mean" mean: 37 mean: 6 deviation: 44.698993277254019 deviation: 2 numbers: 3 numbers: 2 )"
+      R"(default_number: 37 default_number: 6 } )"
+      R"(feature { name: "median" default_number: 10 default_number: 4 } )"
+      R"(feature { name: "min" boundary: 10 numbers: 3 default_number: 1 } )"
+      R"(feature { name: "time" default_number: 7 } rows: 4)";
+  EXPECT_EQ(StatesOf(desc, rows, 1), expected);
+  EXPECT_EQ(StatesOf(desc, rows, 3), expected);
+
+  // A row without any has them, after the other steps.
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(expected, desc.mutable_feature_states()));
+  EXPECT_FALSE(NeedsStatistics(desc));
+  const std::vector<std::string> slots = {"mean", "median", "min", "time"};
+  FeatureRow row(FeaturePlan::Create(desc, slots).value());
+  ASSERT_TRUE(row.Make(std::vector<std::string_view>(3)));
+  EXPECT_EQ(std::vector<float>(row.floats(0).begin(), row.floats(0).end()), (std::vector<float>{0, 0}));
+  EXPECT_EQ(std::vector<float>(row.floats(1).begin(), row.floats(1).end()),
+            (std::vector<float>{static_cast<float>(std::log1p(10)), static_cast<float>(std::log1p(4))}));
+  EXPECT_EQ(row.ids(2)[0], 0U);
+  EXPECT_EQ(row.ids(3)[0], 1U);
+}
+
+TEST(FeatureStatisticsTest, ADefaultThatNothingSaysIsAnError) {
+  const DataFeedDesc desc = StatisticsDescOf(R"(feature { name: "x" from: ["a", "b"] default_from: MIN })");
+  EXPECT_EQ(StatesOf(desc, {{"1", ""}, {"2", "nan"}}, 1),
+            "feature \"x\": no row of the training files has a number in column \"b\", so that default_from has "
+            "nothing to learn from");
+  const std::vector<std::string> slots = {"x"};
+  EXPECT_EQ(FeaturePlan::Create(desc, slots).status().message(),
+            "data_desc.feature[0] (\"x\"): its default (default_from) is not known: a job that trains learns it, and "
+            "its model keeps it");
 }
 
 // One made minus infinity of all others, and the message named one of these.
@@ -218,7 +267,7 @@ TEST(FeatureStatisticsTest, ANumberThatNoFloatHoldsIsABadValueOfItsRow) {
   most.append(kNumberPadding, '\0');
   EXPECT_FALSE(gathered->AddRow(std::vector<std::string_view>{std::string_view(most).substr(0, size)}));
   EXPECT_EQ(gathered->error().expected,
-            "a number of at most 3.4e38, as standardize takes their mean (clip keeps it in a range)");
+            "a number of at most 3.4e38, as a mean of them is learned (clip keeps it in a range)");
   EXPECT_EQ(StatesOf(StatisticsDescOf(R"(feature { name: "z" from: "a" clip { max: 3 } standardize {} })"),
                      {{"1"}, {"1.79769313486e+308"}}, 1),
             R"(feature { name: "z" mean: 2 deviation: 1 numbers: 2 } rows: 2)");

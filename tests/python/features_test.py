@@ -24,7 +24,7 @@ data_desc {
   bad_lines { action: QUARANTINE max_lines: 100000 max_fraction: 1 quarantine_path: "%(folder)s/bad.txt" }
   csv { missing: ["?", "NA"] }
   feature { name: "label" from: "click" id {} is_dense: true }
-  feature { name: "age" default: "30" clip { min: 0 max: 120 } standardize {} }
+  feature { name: "age" default_from: MEDIAN clip { min: 0 max: 120 } standardize {} }
   feature { name: "age_band" from: "age" bucketize { quantiles: 8 } is_used: false }
   feature { name: "city" vocabulary { min_count: 2 } hash {} }
   feature { name: "tags" split { by: "|" } strip: " " hash {} }

@@ -498,7 +498,8 @@ std::vector<Prepared> PrepareFeaturesOn(
 /// A job that standardizes ages and has a word of each row, and what else its data_desc has.
 std::string AgesJob(const std::string& files, const std::string& more) {
   return "filelist: \"" + files + "\" data_desc { name: \"csv\" " + more +
-         " feature { name: \"label\" id {} is_dense: true } feature { name: \"age\" standardize {} } "
+         " feature { name: \"label\" id {} is_dense: true } feature { name: \"age\" default_from: MEDIAN standardize "
+         "{} } "
          "feature { name: \"word\" vocabulary { min_count: 1 } } }\n"
          "model { layer { name: \"z\" fc { in: \"age\" units: 1 } } loss { kind: SIGMOID_CROSS_ENTROPY in: \"z\" "
          "label: \"label\" } optimizer { sgd { lr: 0.1 } } }";
@@ -547,7 +548,7 @@ TEST_F(RanksTest, EachRankTakesStatisticsOfItsFilesAndAllKnowTheSum) {
   };
   std::array<std::stop_source, 7> stops;
   const std::string expected = PrepareFeaturesOn(1, job, stops)[0].states;
-  EXPECT_THAT(expected, AllOf(HasSubstr("word: \"w0\""), HasSubstr("rows: 10")));
+  EXPECT_THAT(expected, AllOf(HasSubstr("word: \"w0\""), HasSubstr("default_number: 2.8 "), HasSubstr("rows: 10")));
   EXPECT_EQ(files_read(), kFiles);
   for (const int ranks : {2, 3, 7}) {
     SCOPED_TRACE(ranks);
