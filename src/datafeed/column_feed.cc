@@ -112,6 +112,12 @@ bool ColumnFeed::IsMissing(std::string_view text) const {
 ValueNames ColumnFeed::names() const {
   ValueNames names;
   names.times = times_;
+  for (size_t i = 0; statistics_ == nullptr && i < plan_.features().size(); ++i) {
+    const FeaturePlan::Feature& feature = plan_.features()[i];
+    if (!feature.has_words_of_job) continue;
+    const auto place = static_cast<int>(i);
+    names.words[feature.name] = {row_.has_words(place), row_.other_word(place)};
+  }
   if (forms_.has_value()) {
     names.lines = rows_;
     forms_->AddTo(&names);

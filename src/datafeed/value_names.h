@@ -39,15 +39,27 @@ struct SeenTimes {
   }
 };
 
+/// What rows have of the words of a vocabulary that the job says.
+struct SeenWords {
+  bool has_some = false;
+  std::string other;  ///< a text that is no word; empty: there was none
+
+  void Add(const SeenWords& more) {
+    has_some = has_some || more.has_some;
+    if (other.empty()) other = more.other;
+  }
+};
+
 /// What the lines of columns say beside their values: of JSON the keys, how whole numbers and truth values that are
 /// words (WordColumns) are written, and from when to when rows are.
 struct ValueNames {
-  int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times`
+  int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times` and `words`
   bool is_partial = false;       ///< lines were left unread, which may have what others lack
   std::set<std::string> some;    ///< names that lines have, those of the first one
   std::set<std::string> absent;  ///< columns that no line has named
 
   SeenTimes times;
+  std::map<std::string, SeenWords> words;  ///< by feature
 
   std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
   std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
@@ -62,6 +74,7 @@ struct ValueNames {
   void Add(const ValueNames& other) {
     is_partial = is_partial || other.is_partial;
     times.Add(other.times);
+    for (const auto& [feature, seen] : other.words) words[feature].Add(seen);
     if (other.lines == 0) return;
     if (lines == 0) absent = other.absent;
     std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });

@@ -3,6 +3,7 @@
 
 #include "core/edit_distance.h"
 #include "core/harmless_text.h"
+#include "core/shortened.h"
 #include "core/truth_value.h"
 #include "data_feed.pb.h"
 #include "datafeed/input_opener.h"
@@ -169,6 +170,15 @@ std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads re
         Harmless(DidYouMean(column, known));
   }
   AddNumberWarnings(read.names, reads, &warnings);
+  for (const auto& [feature, seen] : read.names.words) {
+    if (reads != Reads::kTraining || seen.has_some || seen.other.empty()) continue;
+    constexpr size_t kShown = 60;
+    warnings["words of " + feature] = "feature \"" + Harmless(feature) +
+                                      "\": no word of its vocabulary stands in the data, so that all values count as "
+                                      "unknown words; the data has, for example, \"" +
+                                      Harmless(Shortened(seen.other, kShown)) +
+                                      "\" (case, spaces and encoding must be those of the vocabulary)";
+  }
   return warnings;
 }
 

@@ -132,6 +132,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   }
   if (from.has_vocabulary()) {
     MR_ASSIGN(feature.words, WordsOf(from.vocabulary(), state, rule));
+    feature.has_words_of_job = !from.vocabulary().has_min_count() && !from.vocabulary().has_max_size();
     feature.oov_buckets = static_cast<uint64_t>(from.vocabulary().oov_buckets());
   }
   const HashStep& hash = from.has_cross() ? from.cross() : from.hash();

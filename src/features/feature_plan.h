@@ -74,6 +74,7 @@ class FeaturePlan {
     std::vector<double> boundaries;
 
     WordList words;
+    bool has_words_of_job = false;  ///< not of the training files
     uint64_t oov_buckets = 1;
 
     uint64_t seed = 0;     ///< of hashes

@@ -74,6 +74,7 @@ FeatureRow::FeatureRow(std::shared_ptr<const FeaturePlan> plan, ValueListener* l
       listener_(listener),
       values_(plan_ == nullptr ? 0 : plan_->features().size()),
       plain_(values_.size()),
+      seen_(values_.size()),
       made_(values_.size()) {}
 
 bool FeatureRow::Make(std::span<const std::string_view> columns, std::span<const List> lists) {
@@ -349,7 +350,9 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
 bool FeatureRow::MakeWord(const Feature& feature, std::string_view text, Values& values) {
   const uint64_t hash = TextHash(text);
   const int64_t place = feature.words.Find(text, hash);
+  Seen& seen = seen_[static_cast<size_t>(&feature - plan_->features().data())];
   if (place != WordList::kNone) {
+    seen.has_some = true;
     PutId(feature, feature.oov_buckets + static_cast<uint64_t>(place), values);
     return true;
   }
@@ -357,6 +360,7 @@ bool FeatureRow::MakeWord(const Feature& feature, std::string_view text, Values&
     return Fail(FeatureError::Kind::kBadValue, text,
                 "one of the " + std::to_string(feature.words.size()) + " words of the vocabulary (oov_buckets: 0)");
   }
+  if (seen.other.empty()) seen.other = text;
   PutId(feature, hash % feature.oov_buckets, values);
   return true;
 }

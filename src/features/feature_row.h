@@ -61,10 +61,17 @@ class FeatureRow {
   std::span<const uint64_t> ids(int feature) const { return made_[static_cast<size_t>(feature)]; }
   std::span<const float> floats(int feature) const { return values_[static_cast<size_t>(feature)].floats; }
   const FeatureError& error() const { return error_; }
+  /// Whether a row had a word of the feature's vocabulary, and the first text of a row that is none, or nothing.
+  bool has_words(int feature) const { return seen_[static_cast<size_t>(feature)].has_some; }
+  const std::string& other_word(int feature) const { return seen_[static_cast<size_t>(feature)].other; }
   const FeaturePlan& plan() const { return *plan_; }
 
  private:
   using Feature = FeaturePlan::Feature;
+  struct Seen {
+    bool has_some = false;
+    std::string other;
+  };
   struct Values {
     std::vector<uint64_t> ids;
     std::vector<float> floats;
@@ -104,6 +111,7 @@ class FeatureRow {
   ValueListener* listener_;
   std::vector<Values> values_;                   ///< by feature
   std::vector<uint64_t> plain_;                  ///< of plain hashes, by feature
+  std::vector<Seen> seen_;                       ///< of vocabularies, by feature
   std::vector<std::span<const uint64_t>> made_;  ///< the ids of each, wherever they lie
   std::vector<Values> crossed_;                  ///< what the columns of a cross are
   std::vector<std::string_view> parts_;          ///< of a text, for n-grams

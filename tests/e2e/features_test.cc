@@ -88,6 +88,31 @@ TEST(FeaturesJob, KilledOrNotTrainsTheSameModel) {
   }
 }
 
+// Such a training went well, and every value was an unknown word.
+TEST(FeaturesJob, AVocabularyOfWhichNoRowHasAWordIsToldOnce) {
+  const CsvJob csv(40);
+  const std::string words = csv.folder() + "/words.txt";
+  const auto errors = [&](const std::string& dataset) {
+    Process trainer("trainer", {"--trainer_desc=" + csv.Job("epochs: 2 dataset { class_name: \"" + dataset + "\" }"),
+                                "--output_dir=" + csv.folder() + "/out" + dataset,
+                                "--set=data_desc.feature[country].vocabulary={ file: \"" + words + "\" }"});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    std::filesystem::remove_all(csv.folder() + "/out" + dataset);
+    return trainer.errors();
+  };
+  for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
+    ASSERT_TRUE(WriteFileAtomically(words, "LAND, 1\nLAND, 2\n").ok());
+    EXPECT_THAT(errors(dataset),
+                HasSubstr("warning: feature \"country\": no word of its vocabulary stands in the data, "
+                          "so that all values count as unknown words; the data has, for example, "
+                          "\"land, "));
+    std::string all;
+    for (int i = 0; i < 30; ++i) all += "\"land, " + std::to_string(i) + "\"\n";
+    ASSERT_TRUE(WriteFileAtomically(words, "\xEF\xBB\xBF" + all).ok());
+    EXPECT_THAT(errors(dataset), testing::Not(HasSubstr("vocabulary")));
+  }
+}
+
 TEST(FeaturesJob, ALabelThatIsNotDenseIsToldWhatItsFeatureLacks) {
   const CsvJob csv(10);
   const auto errors = [&](const std::string& set) {
