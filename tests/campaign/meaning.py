@@ -150,7 +150,7 @@ def feature(case, column_of):
                            "ngrams { of: CHARACTERS most: 3 } hash {}") + " }"
     if first in ("date", "timestamp"):
         return head + draw(case, "hash {}", "date_part { part: %s } hash {}" % draw(
-            case, "HOUR", "WEEKDAY", "DAY", "MONTH", "YEAR", "MINUTE", "DAY_OF_YEAR", "HOUR_OF_WEEK", "DAYS")) + " }"
+            case, "HOUR", "WEEKDAY", "DAY", "MONTH", "YEAR", "MINUTE", "DAY_OF_YEAR", "HOUR_OF_WEEK")) + " }"
     return head + draw(case, "hash {}", "hash {}", "bucketize { quantiles: 5 } hash {}",
                        "vocabulary { min_count: 1 } hash {}", "clip { min: -1e6 max: 1e6 } bucketize { boundaries: [-5, 0.5, 100] } hash {}") + " }"
 
