@@ -29,6 +29,18 @@ using Kind = FeaturePlan::Kind;
 /// A row with more combinations of a cross is a mistake of the job's, or damage.
 constexpr size_t kMostCombinations = size_t{1} << 16;
 
+/// A value with more n-grams, or more bytes in them, is damage: each costs memory, and a packed file of a few kilobytes
+/// may have a line of megabytes.
+constexpr size_t kMostNgrams = size_t{1} << 18;
+constexpr size_t kMostNgramBytes = size_t{1} << 26;
+
+/// N-grams of `least` to `most` of so many parts; most 16 of each.
+size_t CountOfNgrams(size_t parts, size_t least, size_t most) {
+  size_t count = 0;
+  for (size_t n = least; n <= std::min(most, parts); ++n) count += parts - n + 1;
+  return count;
+}
+
 std::string_view StrippedOfBytes(std::string_view text, std::string_view characters) {
   const size_t begin = text.find_first_not_of(characters);
   if (begin == std::string_view::npos) return text.substr(0, 0);
@@ -135,6 +147,7 @@ bool FeatureRow::MakeFeature(const Feature& feature, std::span<const std::string
 bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const std::string_view> columns,
                             Values& values) {
   const auto column = static_cast<size_t>(feature.columns[i]);
+  ngrams_ = 0;
   if (lists_.empty() || lists_[column].empty()) [[likely]]
     return MakeColumn(feature, i, columns[column], values);
   const List list = lists_[column];
@@ -185,6 +198,7 @@ bool FeatureRow::MakeParts(const Feature& feature, size_t i, std::string_view te
     if (part.empty()) continue;
     part = PartOf(feature, part, parts_.size());
     if (feature.ngrams.has_value()) {
+      if (parts_.size() > kMostNgrams) return TakeNgrams(parts_.size());
       parts_.push_back(part);
     } else if (!MakeValue(feature, i, part, values)) {
       return false;
@@ -206,22 +220,39 @@ bool FeatureRow::MakeNgrams(const Feature& feature, size_t i, Values& values) {
   }
   const auto least = static_cast<size_t>(feature.ngrams->least);
   const auto most = std::min(static_cast<size_t>(feature.ngrams->most), parts_.size());
+  if (!TakeNgrams(CountOfNgrams(parts_.size(), least, most))) return false;
+  size_t bytes = 0;
   for (size_t n = least; n <= most; ++n) {
     for (size_t begin = 0; begin + n <= parts_.size(); ++begin) {
       joined_.assign(parts_[begin]);
       for (size_t k = 1; k < n; ++k) (joined_ += ' ') += parts_[begin + k];
+      bytes += joined_.size();
+      if (bytes > kMostNgramBytes) {
+        return Fail(FeatureError::Kind::kTooMany, {},
+                    "n-grams of at most " + std::to_string(kMostNgramBytes) + " bytes together in a value");
+      }
       if (!MakeValue(feature, i, joined_, values)) return false;
     }
   }
   return true;
 }
 
+bool FeatureRow::TakeNgrams(size_t count) {
+  ngrams_ += count;
+  return ngrams_ <= kMostNgrams || Fail(FeatureError::Kind::kTooMany, {},
+                                        "at most " + std::to_string(kMostNgrams) + " n-grams of a value");
+}
+
 bool FeatureRow::MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values) {
   characters_.clear();
-  for (size_t at = 0; at < part.size(); at += std::max<size_t>(Utf8Length(part, at), 1)) characters_.push_back(at);
+  for (size_t at = 0; at < part.size(); at += std::max<size_t>(Utf8Length(part, at), 1)) {
+    if (characters_.size() > 2 * kMostNgrams) return TakeNgrams(characters_.size());
+    characters_.push_back(at);
+  }
   const size_t count = characters_.size();
   characters_.push_back(part.size());
   const auto most = std::min(static_cast<size_t>(feature.ngrams->most), count);
+  if (!TakeNgrams(CountOfNgrams(count, static_cast<size_t>(feature.ngrams->least), most))) return false;
   for (auto n = static_cast<size_t>(feature.ngrams->least); n <= most; ++n) {
     for (size_t begin = 0; begin + n <= count; ++begin) {
       const size_t from = characters_[begin];

@@ -86,6 +86,8 @@ class FeatureRow {
   bool MakeNgrams(const Feature& feature, size_t i, Values& values);
   /// The canonical text of the k-th part, of a feature that takes these.
   std::string_view PartOf(const Feature& feature, std::string_view text, size_t k);
+  /// Counts n-grams of the column; false for too many.
+  bool TakeNgrams(size_t count);
   bool MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values);
   bool MakeValue(const Feature& feature, size_t i, std::string_view text, Values& values);
   bool MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values);
@@ -116,6 +118,7 @@ class FeatureRow {
   std::vector<Values> crossed_;                  ///< what the columns of a cross are
   std::vector<std::string_view> parts_;          ///< of a text, for n-grams
   std::vector<size_t> characters_;               ///< where those of a part begin, and its end
+  size_t ngrams_ = 0;                            ///< of the column that is made
   std::string joined_;                           ///< an n-gram
   std::string canonical_;                        ///< the canonical text of a column, where it has another one
   std::deque<std::string> canonical_parts_;      ///< likewise of its parts
