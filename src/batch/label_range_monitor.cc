@@ -33,7 +33,10 @@ Status LabelRangeMonitor::OfLoss(const LabelsOutOfRange& found) {
     const std::string text = InWords(found, SlotOf(found.variable, refused_));
     return BadData(text +
                    ", and the loss takes 0, 1 and shares between them; mend the line, or drop such lines in "
-                   "pipe_command (a value to be met rather than a click: kind: SQUARED_ERROR)");
+                   "pipe_command (a value to be met rather than a click: kind: SQUARED_ERROR" +
+                   (found.value == -1
+                        ? "; clicks of -1 and 1 are words: vocabulary { words: [\"-1\", \"1\"] oov_buckets: 0 })"
+                        : ")"));
   }
   const std::string text = InWords(found, found.variable);
   if (losses_.Add(found.count, text)) {

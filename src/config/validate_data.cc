@@ -221,6 +221,10 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     check.Error("data_desc.csv",
                 "csv says how lines become the columns of features, and there are none: feature { name: \"...\" }");
   }
+  if (feed.has_libsvm()) {
+    check.Error("data_desc.libsvm",
+                "libsvm says how lines become the columns of features, and there are none: feature { name: \"...\" }");
+  }
   if (feed.multi_slot_desc().slots_size() == 0) {
     check.Missing("data_desc", "multi_slot_desc",
                   "data_desc names no slots: multi_slot_desc { slots { name: \"label\" type: \"uint64\" ... } ... }");

@@ -33,6 +33,10 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
   if (feed.has_csv() && !feed.name().empty() && feed.name() != "csv") {
     check.Error("data_desc.csv", "csv says how lines of CSV are cut, and these files are \"" + feed.name() + "\"");
   }
+  if (feed.has_libsvm() && !feed.name().empty() && feed.name() != "libsvm") {
+    check.Error("data_desc.libsvm",
+                "libsvm says how lines of libsvm are read, and these files are \"" + feed.name() + "\"");
+  }
   if (feed.has_rows()) {
     check.Error("data_desc.rows", "Millrace writes rows where eval.set.since parts them; say that in their place");
   }

@@ -4,29 +4,63 @@
 #include <string>
 
 #include "core/integer_text.h"
+#include "data_feed.pb.h"
+#include "features/number_text.h"
 #include "reader/field_value.h"
 #include "reader/libsvm_line.h"
 
 namespace millrace {
+namespace {
+
+/// "0", "0.0": what is not written means the same.
+bool IsZero(std::string_view value) {
+  double number = 1;
+  return value.find_first_not_of("+-.0") == std::string_view::npos && ReadNumber(value, &number) && number == 0;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<DataFeed>> LibsvmColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                            const ColumnSetup& setup) {
   std::unique_ptr<LibsvmColumnFeed> feed(new LibsvmColumnFeed(schema, setup, desc));
+  feed->first_ = desc.libsvm().zero_based() ? 0 : 1;
   const std::vector<std::string>& columns = feed->plan().columns();
   for (size_t i = 0; i < columns.size(); ++i) {
     uint64_t index = 0;
     if (columns[i] == "label") {
       feed->label_ = static_cast<int>(i);
-    } else if (ParseInteger(columns[i], &index) == IntegerText::kOk && index > 0 &&
+    } else if (columns[i] == "qid") {
+      feed->qid_ = static_cast<int>(i);
+    } else if (columns[i] == "index") {
+      feed->index_ = static_cast<int>(i);
+    } else if (ParseInteger(columns[i], &index) == IntegerText::kOk && index >= feed->first_ &&
                std::to_string(index) == columns[i]) {
       feed->wanted_.emplace_back(index, i);
     } else {
       return InvalidConfig("data_desc.feature: lines of libsvm have no column \"" + columns[i] +
-                           "\": their columns are \"label\" and, by their indices, \"1\", \"2\" and so on");
+                           "\": their columns are \"label\", \"qid\", \"index\" (the indices of a line) and, by their "
+                           "indices, \"1\", \"2\" and so on (from \"0\" on with libsvm { zero_based: true })");
     }
   }
   std::sort(feed->wanted_.begin(), feed->wanted_.end());
+  feed->lists_.resize(feed->index_ < 0 ? 0 : columns.size());
+  feed->hashed_of_.assign(columns.size(), -1);
+  for (const FeaturePlan::Feature& feature : feed->plan().features()) {
+    const bool has_words = feature.kind == FeaturePlan::Kind::kText || feature.kind == FeaturePlan::Kind::kWord;
+    if (!has_words || feature.columns.size() < 2) continue;
+    for (const int column : feature.columns)
+      feed->hashed_of_[static_cast<size_t>(column)] = static_cast<int>(feed->hashed_.size());
+    feed->hashed_.push_back({feature.name, false, false});
+  }
   return std::unique_ptr<DataFeed>(std::move(feed));
+}
+
+ValueNames LibsvmColumnFeed::names() const {
+  ValueNames names = ColumnFeed::names();
+  for (const Hashed& hashed : hashed_) {
+    if (hashed.has_ones || hashed.has_others) names.all_ones[hashed.feature] = !hashed.has_others;
+  }
+  return names;
 }
 
 LineResult LibsvmColumnFeed::Read(std::string_view line) {
@@ -43,27 +77,51 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
     texts()[static_cast<size_t>(label_)] = label;
     begins()[static_cast<size_t>(label_)] = place(label);
   }
-  uint64_t last = 0;
+  indices_.clear();
+  bool is_first = true;
+  uint64_t next = first_;  // the least index that may come
   auto wanted = wanted_.begin();
-  for (std::string_view token = parts.Next(); !token.empty(); token = parts.Next()) {
+  for (std::string_view token = parts.Next(); !token.empty(); token = parts.Next(), is_first = false) {
     const size_t colon = token.find(':');
     uint64_t index = 0;
+    if (is_first && token.starts_with("qid:")) {
+      if (qid_ < 0) continue;
+      texts()[static_cast<size_t>(qid_)] = token.substr(colon + 1);
+      begins()[static_cast<size_t>(qid_)] = place(token) + colon + 1;
+      continue;
+    }
     if (colon == std::string_view::npos || ParseInteger(token.substr(0, colon), &index) != IntegerText::kOk) {
       Fail(LineErrorKind::kBadValue, "", "expected INDEX:VALUE, found " + ShownField(token), place(token) + 1);
       return LineResult::kBad;
     }
-    if (index <= last) {
+    if (index < next) {
       Fail(LineErrorKind::kBadValue, "",
-           "expected an index above " + std::to_string(last) + ", found " + ShownField(token), place(token) + 1);
+           "expected an index above " + std::to_string(next - 1) + ", found " + ShownField(token) +
+               (index == 0 && next == 1
+                    ? "; where indices begin at 0, as scikit-learn writes them, say libsvm { zero_based: true }"
+                    : ""),
+           place(token) + 1);
       return LineResult::kBad;
     }
-    last = index;
+    next = index + 1;
+    const std::string_view value = token.substr(colon + 1);
+    if (index_ >= 0 && !IsZero(value)) {
+      const std::string_view digits = token.substr(0, colon);
+      indices_.push_back(digits.substr(std::min(digits.find_first_not_of("+0"), colon - 1)));
+    }
     while (wanted != wanted_.end() && wanted->first < index) ++wanted;
     if (wanted == wanted_.end() || wanted->first != index) continue;
-    texts()[wanted->second] = token.substr(colon + 1);
+    texts()[wanted->second] = value;
     begins()[wanted->second] = place(token) + colon + 1;
+    if (const int hashed = hashed_of_[wanted->second]; hashed >= 0) [[unlikely]] {
+      bool& has = value == "1" || value == "1.0" ? hashed_[static_cast<size_t>(hashed)].has_ones
+                                                 : hashed_[static_cast<size_t>(hashed)].has_others;
+      has = true;
+    }
   }
-  return PutRow(line);
+  if (index_ < 0) return PutRow(line);
+  lists_[static_cast<size_t>(index_)] = indices_;
+  return PutRow(line, lists_);
 }
 
 }  // namespace millrace

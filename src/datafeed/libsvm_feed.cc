@@ -75,10 +75,13 @@ bool LibsvmFeed::ReadPair(const SlotSpec& values, std::string_view token, int64_
   const size_t colon = token.find(':');
   uint64_t index = 0;
   if (colon == std::string_view::npos || ParseInteger(token.substr(0, colon), &index) != IntegerText::kOk) {
-    return BadToken(LineErrorKind::kBadValue, values, "INDEX:VALUE", token);
+    return BadToken(LineErrorKind::kBadValue, values,
+                    token.starts_with("qid:") ? "INDEX:VALUE (of features \"qid\" is a column)" : "INDEX:VALUE", token);
   }
   if (index <= static_cast<uint64_t>(*last)) {
-    return BadToken(LineErrorKind::kBadValue, values, "an index above " + std::to_string(*last), token);
+    const std::string advice =
+        index == 0 && *last == 0 ? " (of features they may begin at 0: libsvm { zero_based: true })" : "";
+    return BadToken(LineErrorKind::kBadValue, values, "an index above " + std::to_string(*last) + advice, token);
   }
   if (index > static_cast<uint64_t>(most)) {
     return BadToken(LineErrorKind::kOverflow, values, "an index up to " + std::to_string(most), token);

@@ -53,13 +53,15 @@ struct SeenWords {
 /// What the lines of columns say beside their values: of JSON the keys, how whole numbers and truth values that are
 /// words (WordColumns) are written, and from when to when rows are.
 struct ValueNames {
-  int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times` and `words`
+  int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times`, `words` and `all_ones`
   bool is_partial = false;       ///< lines were left unread, which may have what others lack
   std::set<std::string> some;    ///< names that lines have, those of the first one
   std::set<std::string> absent;  ///< columns that no line has named
 
   SeenTimes times;
   std::map<std::string, SeenWords> words;  ///< by feature
+  /// By feature that makes words of the values of several indices of libsvm: whether all of them are 1.
+  std::map<std::string, bool> all_ones;
 
   std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
   std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
@@ -75,6 +77,10 @@ struct ValueNames {
     is_partial = is_partial || other.is_partial;
     times.Add(other.times);
     for (const auto& [feature, seen] : other.words) words[feature].Add(seen);
+    for (const auto& [feature, all] : other.all_ones) {
+      bool& ones = all_ones.emplace(feature, true).first->second;
+      ones = ones && all;
+    }
     if (other.lines == 0) return;
     if (lines == 0) absent = other.absent;
     std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });

@@ -179,6 +179,13 @@ std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads re
                                       Harmless(Shortened(seen.other, kShown)) +
                                       "\" (case, spaces and encoding must be those of the vocabulary)";
   }
+  for (const auto& [feature, all] : read.names.all_ones) {
+    if (reads != Reads::kTraining || !all) continue;
+    warnings["ones of " + feature] =
+        "feature \"" + Harmless(feature) +
+        "\": all values of its columns are 1, as in one-hot data, so that one word stands for all of them; "
+        "from: \"index\" takes the indices of a line in place of their values";
+  }
   return warnings;
 }
 

@@ -44,6 +44,15 @@ Result<WordList> WordsOf(const VocabularyStep& step, const FeatureState& state, 
   return WordList::Create({canonical.begin(), canonical.end()});
 }
 
+/// Where two words are one number, each stands for itself alone.
+WordList WholeWordsOf(const VocabularyStep& step, const FeatureState& state) {
+  std::vector<std::string_view> words;
+  for (const std::string& word : step.words_size() > 0 ? step.words() : state.word())
+    words.push_back(WholeNumberText(word));
+  Result<WordList> list = WordList::Create(words);
+  return list.ok() ? std::move(*list) : WordList();
+}
+
 Result<std::vector<double>> BoundariesOf(const BucketizeStep& step, const FeatureState& state) {
   if (step.boundaries_size() > 0) return std::vector<double>(step.boundaries().begin(), step.boundaries().end());
   if (state.numbers_size() > 0) return std::vector<double>(state.boundary().begin(), state.boundary().end());
@@ -134,6 +143,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
     MR_ASSIGN(feature.words, WordsOf(from.vocabulary(), state, rule));
     feature.has_words_of_job = !from.vocabulary().has_min_count() && !from.vocabulary().has_max_size();
     feature.oov_buckets = static_cast<uint64_t>(from.vocabulary().oov_buckets());
+    if (feature.oov_buckets == 0) feature.whole_words = WholeWordsOf(from.vocabulary(), state);
   }
   const HashStep& hash = from.has_cross() ? from.cross() : from.hash();
   feature.seed = SeedOfSalt(hash.has_salt() ? hash.salt() : spec.name);

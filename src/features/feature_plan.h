@@ -76,6 +76,7 @@ class FeaturePlan {
     WordList words;
     bool has_words_of_job = false;  ///< not of the training files
     uint64_t oov_buckets = 1;
+    WordList whole_words;  ///< of oov_buckets 0: `words` with WholeNumberText of each; none where two are alike then
 
     uint64_t seed = 0;     ///< of hashes
     uint64_t buckets = 0;  ///< 0: hashes of 64 bits

@@ -16,14 +16,6 @@
 namespace millrace {
 namespace {
 
-/// "7" of "7.0", as pandas writes the whole numbers of a column in which some are missing; other texts as they are.
-std::string_view WithoutZeroFraction(std::string_view text) {
-  const size_t point = text.find('.');
-  const bool is_whole = point != std::string_view::npos && point + 1 < text.size() &&
-                        text.find_first_not_of('0', point + 1) == std::string_view::npos;
-  return is_whole ? text.substr(0, point) : text;
-}
-
 using Kind = FeaturePlan::Kind;
 
 /// A row with more combinations of a cross is a mistake of the job's, or damage.
@@ -155,6 +147,7 @@ bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const st
     return Fail(FeatureError::Kind::kTooMany, list[1], "one value, as its slot is dense");
   }
   if (feature.ngrams.has_value() && feature.split.empty()) {
+    if (list.size() > kMostNgrams) return TakeNgrams(list.size());
     parts_.clear();
     for (const std::string_view text : list) parts_.push_back(PartOf(feature, text, parts_.size()));
     return MakeNgrams(feature, i, values);
@@ -239,8 +232,8 @@ bool FeatureRow::MakeNgrams(const Feature& feature, size_t i, Values& values) {
 
 bool FeatureRow::TakeNgrams(size_t count) {
   ngrams_ += count;
-  return ngrams_ <= kMostNgrams || Fail(FeatureError::Kind::kTooMany, {},
-                                        "at most " + std::to_string(kMostNgrams) + " n-grams of a value");
+  return ngrams_ <= kMostNgrams ||
+         Fail(FeatureError::Kind::kTooMany, {}, "at most " + std::to_string(kMostNgrams) + " n-grams of a value");
 }
 
 bool FeatureRow::MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values) {
@@ -363,10 +356,15 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
   uint64_t id = 0;
   IntegerText read = ParseInteger(text, &id);
   if (read == IntegerText::kNoNumber) [[unlikely]]
-    read = ParseInteger(WithoutZeroFraction(text), &id);
+    read = ParseInteger(WholeNumberText(text), &id);
   switch (read) {
     case IntegerText::kOk: PutId(feature, id, values); return true;
-    case IntegerText::kNegative: return Fail(FeatureError::Kind::kNegative, text, "an id without a minus");
+    case IntegerText::kNegative:
+      return return Fail(FeatureError::Kind::kNegative, text,
+                         feature.is_dense && WholeNumberText(text) == "-1"
+                             ? "an id without a minus (labels -1 and 1 are words: vocabulary { words: [\"-1\", \"1\"] "
+                               "oov_buckets: 0 })"
+                             : "an id without a minus");
     case IntegerText::kOverflow:
       return Fail(FeatureError::Kind::kOverflow, text, "an id of at most 18446744073709551615");
     case IntegerText::kNoNumber: break;
@@ -380,7 +378,14 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
 
 bool FeatureRow::MakeWord(const Feature& feature, std::string_view text, Values& values) {
   const uint64_t hash = TextHash(text);
-  const int64_t place = feature.words.Find(text, hash);
+  int64_t place = feature.words.Find(text, hash);
+  if (place == WordList::kNone && feature.oov_buckets == 0) {
+    // Labels are written as 1, +1 and 1.0, and what is no word is an error here.
+    const std::string_view whole = WholeNumberText(text);
+    const uint64_t hash_of_whole = TextHash(whole);
+    place = feature.words.Find(whole, hash_of_whole);
+    if (place == WordList::kNone) place = feature.whole_words.Find(whole, hash_of_whole);
+  }
   Seen& seen = seen_[static_cast<size_t>(&feature - plan_->features().data())];
   if (place != WordList::kNone) {
     seen.has_some = true;

@@ -326,7 +326,9 @@ std::vector<std::string> WordColumns(const DataFeedDesc& desc) {
   for (const FeatureSpec& feature : ReadFeatures(desc, &ignored)) {
     const FeatureDesc& how = *feature.desc;
     const bool is_number = how.has_id() || how.has_bucketize() || how.has_date_part();
-    if (is_number || !(how.has_hash() || how.has_vocabulary() || how.has_cross())) continue;
+    // A vocabulary that refuses other words takes 1, +1 and 1.0 for the same.
+    const bool is_closed = how.vocabulary().oov_buckets() == 0 && how.vocabulary().words_size() > 0 && !how.has_cross();
+    if (is_number || is_closed || !(how.has_hash() || how.has_vocabulary() || how.has_cross())) continue;
     columns.insert(feature.columns.begin(), feature.columns.end());
   }
   return {columns.begin(), columns.end()};

@@ -1,5 +1,6 @@
 #include "features/number_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -38,6 +39,17 @@ bool ReadNumber(std::string_view text, double* value) {
   if (*begin == '+' && end - begin > 1 && begin[1] != '-') ++begin;
   const auto [stop, error] = std::from_chars(begin, end, *value);
   return error == std::errc() && stop == end;
+}
+
+std::string_view WholeNumberText(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::string_view whole = text.substr(text.starts_with('+') ? 1 : 0);
+  const size_t begin = whole.starts_with('-') && whole.size() == text.size() ? 1 : 0;
+  const size_t end = std::min(whole.find_first_not_of(kDigits, begin), whole.size());
+  if (end == begin) return text;
+  const bool is_whole = end == whole.size() || (whole[end] == '.' && end + 1 < whole.size() &&
+                                                whole.find_first_not_of('0', end + 1) == std::string_view::npos);
+  return is_whole ? whole.substr(0, end) : text;
 }
 
 }  // namespace millrace

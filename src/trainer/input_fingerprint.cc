@@ -57,6 +57,7 @@ uint32_t FeaturesCrc(const DataFeedDesc& feed) {
   DataFeedDesc features;
   *features.mutable_feature() = feed.feature();
   if (feed.has_csv()) *features.mutable_csv() = feed.csv();
+  if (feed.has_libsvm()) *features.mutable_libsvm() = feed.libsvm();
   return CrcOf(features.SerializeAsString());
 }
 
