@@ -28,6 +28,35 @@ std::vector<std::string> NamesOfLacking(const DataFeedDesc& desc) {
 
 bool NeedsStatistics(const DataFeedDesc& desc) { return desc.feature_size() > 0 && !NamesOfLacking(desc).empty(); }
 
+std::vector<std::string> FarDefaults(const DataFeedDesc& desc) {
+  constexpr float kFar = 5;
+  std::vector<FeatureMistake> unused;
+  std::vector<std::string> names;
+  for (const FeatureSpec& spec : ReadFeatures(desc, &unused)) {
+    const bool is_learned = spec.desc->has_standardize() && !spec.desc->standardize().has_mean();
+    if (is_learned && spec.desc->has_default_() && !spec.desc->has_bucketize()) names.push_back(spec.name);
+  }
+  std::vector<std::string> warnings;
+  const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(desc, names);
+  if (names.empty() || !plan.ok()) return warnings;
+  FeatureRow row(*plan);
+  if (!row.Make(std::vector<std::string_view>((*plan)->columns().size()))) return warnings;
+  for (size_t i = 0; i < (*plan)->features().size(); ++i) {
+    const FeaturePlan::Feature& feature = (*plan)->features()[i];
+    const std::span<const float> floats = row.floats(static_cast<int>(i));
+    for (size_t c = 0; c < floats.size(); ++c) {
+      if (std::abs(floats[c]) <= kFar) continue;
+      warnings.push_back("feature \"" + feature.name + "\": its default \"" + std::string(feature.default_text()) +
+                         "\" lies " + std::to_string(std::lround(std::abs(floats[c]))) +
+                         " deviations from the mean of column \"" +
+                         (*plan)->columns()[static_cast<size_t>(feature.columns[c])] +
+                         "\", so that a missing value weighs more than any other; default_from: MEDIAN learns one that "
+                         "lies among the others");
+    }
+  }
+  return warnings;
+}
+
 void ForgetStatistics(DataFeedDesc* desc) {
   for (FeatureDesc& feature : *desc->mutable_feature()) {
     feature.clear_standardize();

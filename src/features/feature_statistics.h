@@ -22,6 +22,10 @@ namespace millrace {
 /// Whether features of `desc` need statistics that it does not have.
 bool NeedsStatistics(const DataFeedDesc& desc);
 
+/// What to warn of, a line each, when statistics are taken: a default that lies far from the numbers of its column, so
+/// that rows without a value weigh more than any other. `desc` has the statistics.
+std::vector<std::string> FarDefaults(const DataFeedDesc& desc);
+
 /// Lets features read columns without what they are to learn from the training files.
 void ForgetStatistics(DataFeedDesc* desc);
 

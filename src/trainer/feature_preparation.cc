@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "config/feed_names.h"
+#include "core/harmless_text.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
 #include "datafeed/file_columns.h"
@@ -98,6 +99,9 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
                  seconds.count());
   }
   desc.mutable_data_desc()->mutable_feature_states()->MergeFrom(states);
+  if (how.ranks == nullptr || how.ranks->leads()) {
+    for (const std::string& warning : FarDefaults(desc.data_desc())) Say("warning: " + Harmless(warning) + "\n");
+  }
   return Status::Ok();
 }
 

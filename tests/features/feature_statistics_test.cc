@@ -214,6 +214,19 @@ TEST(FeatureStatisticsTest, MissingNumbersAreLeftOutWhateverStandsForThem) {
             R"(feature { name: "v" word: "none" word: "1" count: 2 count: 1 other_words: 1 other_count: 1 } rows: 4)");
 }
 
+TEST(FeatureStatisticsTest, ADefaultFarFromTheNumbersIsTold) {
+  DataFeedDesc desc = StatisticsDescOf(R"(
+      feature { name: "z" from: ["a", "b"] default: "0" standardize {} }
+      feature { name: "m" from: "a" default_from: MEDIAN standardize {} }
+      feature { name: "word" hash {} })");
+  const std::string states = StatesOf(desc, {{"290", "-1"}, {"310", "3"}}, 1);
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(states, desc.mutable_feature_states())) << states;
+  EXPECT_EQ(FarDefaults(desc),
+            std::vector<std::string>{
+                "feature \"z\": its default \"0\" lies 30 deviations from the mean of column \"a\", so that a missing "
+                "value weighs more than any other; default_from: MEDIAN learns one that lies among the others"});
+}
+
 TEST(FeatureStatisticsTest, DefaultsAreLearnedOfEachColumnAfterClip) {
   DataFeedDesc desc = StatisticsDescOf(R"(
       feature { name: "mean" from: ["a", "b"] default_from: MEAN clip { max: 100 } standardize {} }
