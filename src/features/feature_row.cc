@@ -360,11 +360,11 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
   switch (read) {
     case IntegerText::kOk: PutId(feature, id, values); return true;
     case IntegerText::kNegative:
-      return return Fail(FeatureError::Kind::kNegative, text,
-                         feature.is_dense && WholeNumberText(text) == "-1"
-                             ? "an id without a minus (labels -1 and 1 are words: vocabulary { words: [\"-1\", \"1\"] "
-                               "oov_buckets: 0 })"
-                             : "an id without a minus");
+      return Fail(FeatureError::Kind::kNegative, text,
+                  feature.is_dense && WholeNumberText(text) == "-1"
+                      ? "an id without a minus (labels -1 and 1 are words: vocabulary { words: [\"-1\", \"1\"] "
+                        "oov_buckets: 0 })"
+                      : "an id without a minus");
     case IntegerText::kOverflow:
       return Fail(FeatureError::Kind::kOverflow, text, "an id of at most 18446744073709551615");
     case IntegerText::kNoNumber: break;
