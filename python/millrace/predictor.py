@@ -104,7 +104,7 @@ class Predictor:
             without = [slot.name for slot in self.slots if not slot.is_needed]
             frame = _frames.frame_of(columns, "rows", "predict", self._predictor.columns(without))
             _frames.warn_of_other_words(frame.whole_numbers(self._words), "predict", self._trained)
-            return self._finite(self._told(self._predictor.score_frame(frame, without)))
+            return self._finite(self._told(self._predictor.score_frame(frame, without), "predict"))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)
             raise ConfigError("predict: a dict of values by slot, not %s" % (
@@ -129,14 +129,14 @@ class Predictor:
         missing = [slot.name for slot in self.slots if slot.is_needed and slot.name not in columns]
         if missing:
             raise ConfigError("the score depends on slots that are not there: " + ", ".join(missing))
-        return self._told(self._predictor.score_columns(given, rows[1] if rows else 0))
+        return self._told(self._predictor.score_columns(given, rows[1] if rows else 0), "predict")
 
-    def _told(self, scored):
+    def _told(self, scored, what="predict_lines"):
         scores, zeros_dropped, found = scored
         for once, warning in found.items():
             if once not in self._warned:
                 self._warned.add(once)
-                warnings.warn("predict_lines: " + warning, MillraceWarning, stacklevel=3)
+                warnings.warn(what + ": " + warning, MillraceWarning, stacklevel=3)
         if zeros_dropped:
             warnings.warn("%d zeros of sparse slots were left out, as in training (zeros: DROP)" % zeros_dropped,
                           MillraceWarning, stacklevel=3)

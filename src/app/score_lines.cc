@@ -510,7 +510,9 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     scored += scores.size() / columns;
     MR_TRY(prompt.AfterBatch(dataset->is_paused(), request.output));
   }
-  MR_ASSIGN(const PassStats stats, dataset->EndPass());
+  MR_ASSIGN(PassStats stats, dataset->EndPass());
+  MR_TRY(session->TakeShares(&stats.names.shares));
+  stats.names.trained_shares = predictor.slot_shares();
   std::error_code unknown;
   if (is_piped && stats.bytes == 0 && std::filesystem::file_size(file, unknown) > 0 && !unknown) {
     return NothingTo("score", stats, desc, {file});

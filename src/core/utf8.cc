@@ -23,4 +23,14 @@ size_t Utf8Length(std::string_view text, size_t position) {
   return length;
 }
 
+size_t FindNoUtf8(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t length = Utf8Length(text, at);
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
 }  // namespace millrace

@@ -9,4 +9,14 @@ namespace millrace {
 /// none: a stray or missing continuation byte, an overlong form, a surrogate, or beyond U+10FFFF.
 size_t Utf8Length(std::string_view text, size_t position);
 
+/// Whether all bytes are below 0x80, as most texts are.
+inline bool IsAscii(std::string_view text) {
+  unsigned char bits = 0;
+  for (const char c : text) bits = static_cast<unsigned char>(bits | static_cast<unsigned char>(c));
+  return bits < 0x80;
+}
+
+/// The first byte of which no well-formed character can be made; text.size(): there is none.
+size_t FindNoUtf8(std::string_view text);
+
 }  // namespace millrace

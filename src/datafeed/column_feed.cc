@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "reader/field_value.h"
 
@@ -153,6 +154,8 @@ LineResult ColumnFeed::PutRow(std::string_view line, std::span<const FeatureRow:
   const LineResult result = MakeRow(line, lists);
   if (result != LineResult::kRow || !forms_.has_value()) return result;
   ++rows_;
+  if (!IsAscii(line)) [[unlikely]]
+    forms_->LookForOtherBytes(texts_, begins_, lists);
   counted().number_forms = forms_->TakeLine(texts_, begins_);
   return result;
 }

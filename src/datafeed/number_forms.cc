@@ -5,6 +5,7 @@
 
 #include "core/swar_digits.h"
 #include "core/truth_value.h"
+#include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_feed.h"
 #include "features/feature_spec.h"
@@ -23,13 +24,14 @@ bool IsDigits(std::string_view text) {
 }  // namespace
 
 NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc)
-    : columns_(&columns), seen_(columns.size(), kOther) {
+    : columns_(&columns), seen_(columns.size(), kOther), not_utf8_(columns.size()) {
   const std::vector<std::string> words = WordColumns(desc);
   for (size_t i = 0; i < columns.size(); ++i) {
     if (!std::binary_search(words.begin(), words.end(), columns[i])) continue;
     seen_[i] = kNone;
     watched_.push_back(i);
   }
+  words_ = watched_;
   for (const FeatureStates::WholeNumber& number : desc.feature_states().whole_number()) {
     const auto column = std::find(columns.begin(), columns.end(), number.column());
     if (column != columns.end()) trained_[number.column()] = {.text = number.text(), .place = number.place()};
@@ -90,6 +92,22 @@ int64_t NumberForms::TakeLine(std::span<const std::string_view> texts, std::span
   return KeepLine();
 }
 
+void NumberForms::LookForOtherBytes(std::span<const std::string_view> texts, std::span<const size_t> begins,
+                                    std::span<const std::span<const std::string_view>> lists) {
+  for (const size_t column : words_) {
+    const auto look = [&](std::string_view text) {
+      const size_t bad = IsAscii(text) ? text.size() : FindNoUtf8(text);
+      if (bad == text.size()) return;
+      ++not_utf8_[column];
+      if ((seen_[column] & kNotUtf8) != 0) return;
+      seen_[column] |= kNotUtf8;
+      found_.push_back({column, kNotUtf8, {.text = std::string(text), .column = begins[column] + bad + 1}});
+    };
+    look(texts[column]);
+    if (!lists.empty()) std::for_each(lists[column].begin(), lists[column].end(), look);
+  }
+}
+
 void NumberForms::AddTo(ValueNames* names) const {
   for (const Found& kept : kept_) {
     const std::string& column = (*columns_)[kept.column];
@@ -97,6 +115,10 @@ void NumberForms::AddTo(ValueNames* names) const {
     if (kept.form == kWhole) names->whole.emplace(column, kept.value);
     if (kept.form == kWholeFloat) names->whole_floats.emplace(column, kept.value);
     if (kept.form == kTruth) names->truths.emplace(column, kept.value);
+    if (kept.form == kNotUtf8) names->not_utf8.emplace(column, kept.value);
+  }
+  for (size_t column = 0; column < not_utf8_.size(); ++column) {
+    if (not_utf8_[column] > 0) names->not_utf8_values[(*columns_)[column]] += not_utf8_[column];
   }
   names->trained = trained_;
 }

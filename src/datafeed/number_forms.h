@@ -31,11 +31,14 @@ class NumberForms {
   int64_t KeepLine();
   /// Looks at the values of a whole line, of which the empty ones are missing, and keeps them.
   int64_t TakeLine(std::span<const std::string_view> texts, std::span<const size_t> begins);
+  /// To be called before TakeLine where a line has bytes above 0x7F: notes texts of words that are no UTF-8.
+  void LookForOtherBytes(std::span<const std::string_view> texts, std::span<const size_t> begins,
+                         std::span<const std::span<const std::string_view>> lists);
 
   void AddTo(ValueNames* names) const;
 
  private:
-  enum Form : uint8_t { kNone = 0, kWhole = 1, kWholeFloat = 2, kOther = 4, kTruth = 8 };
+  enum Form : uint8_t { kNone = 0, kWhole = 1, kWholeFloat = 2, kOther = 4, kTruth = 8, kNotUtf8 = 16 };
   static Form FormOf(std::string_view text);
 
   struct Found {
@@ -45,7 +48,9 @@ class NumberForms {
   };
   const std::vector<std::string>* columns_;
   std::map<std::string, NumberForm> trained_;
-  std::vector<uint8_t> seen_;  ///< by column: forms that lines had
+  std::vector<uint8_t> seen_;      ///< by column: forms that lines had
+  std::vector<size_t> words_;      ///< columns of words
+  std::vector<int64_t> not_utf8_;  ///< by column
   std::vector<size_t> watched_;
   std::vector<Found> found_;  ///< in the line that is read
   std::vector<Found> kept_;

@@ -50,6 +50,24 @@ struct SeenWords {
   }
 };
 
+/// What the values of a slot were, of rows that stand for all of some pass.
+struct SlotShare {
+  int64_t rows = 0;
+  int64_t empty = 0;    ///< of these rows: without a value
+  int64_t ids = 0;      ///< of which is known whether they were trained
+  int64_t unknown = 0;  ///< of these: never trained, or no words of the slot's vocabulary
+
+  SlotShare& operator+=(const SlotShare& other) {
+    rows += other.rows;
+    empty += other.empty;
+    ids += other.ids;
+    unknown += other.unknown;
+    return *this;
+  }
+  friend bool operator==(const SlotShare&, const SlotShare&) = default;
+};
+using SlotShares = std::map<std::string, SlotShare>;  ///< by slot
+
 /// What the lines of columns say beside their values: of JSON the keys, how whole numbers and truth values that are
 /// words (WordColumns) are written, and from when to when rows are.
 struct ValueNames {
@@ -66,12 +84,19 @@ struct ValueNames {
   std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
   std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
   std::map<std::string, NumberForm> truths;        ///< by column: the first that is written as True or false
+  std::map<std::string, NumberForm> not_utf8;      ///< by column of words: the first whose bytes are no UTF-8
+  std::map<std::string, int64_t> not_utf8_values;  ///< by column: how many there are
   std::set<std::string> others;                    ///< columns that have other numbers or texts, too
   /// By column: how the files of the training begin; without a text: it is one of words.
   std::map<std::string, NumberForm> trained;
 
-  std::array<std::map<std::string, NumberForm>*, 3> forms() { return {&whole, &whole_floats, &truths}; }
-  std::array<const std::map<std::string, NumberForm>*, 3> forms() const { return {&whole, &whole_floats, &truths}; }
+  SlotShares shares;          ///< of what a model scored
+  SlotShares trained_shares;  ///< of the evaluation before, as far as there was one
+
+  std::array<std::map<std::string, NumberForm>*, 4> forms() { return {&whole, &whole_floats, &truths, &not_utf8}; }
+  std::array<const std::map<std::string, NumberForm>*, 4> forms() const {
+    return {&whole, &whole_floats, &truths, &not_utf8};
+  }
 
   void Add(const ValueNames& other) {
     is_partial = is_partial || other.is_partial;
@@ -81,12 +106,15 @@ struct ValueNames {
       bool& ones = all_ones.emplace(feature, true).first->second;
       ones = ones && all;
     }
+    for (const auto& [slot, share] : other.shares) shares[slot] += share;
+    trained_shares.insert(other.trained_shares.begin(), other.trained_shares.end());
     if (other.lines == 0) return;
     if (lines == 0) absent = other.absent;
     std::erase_if(absent, [&](const std::string& column) { return !other.absent.contains(column); });
     lines += other.lines;
     some.insert(other.some.begin(), other.some.end());
     for (size_t form = 0; form < forms().size(); ++form) AddFirst(*other.forms()[form], forms()[form]);
+    for (const auto& [column, values] : other.not_utf8_values) not_utf8_values[column] += values;
     others.insert(other.others.begin(), other.others.end());
     trained.insert(other.trained.begin(), other.trained.end());
   }

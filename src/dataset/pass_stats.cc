@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 
@@ -48,7 +51,9 @@ constexpr Omission kOmissions[] = {
     {"empty_file", "file without a line", "files without a line", nullptr},
 };
 
-std::string Shown(const NumberForm& number) { return "\"" + number.text + "\" (" + Harmless(number.place) + ")"; }
+std::string Shown(const NumberForm& number) {
+  return "\"" + Harmless(number.text) + "\" (" + Harmless(number.place) + ")";
+}
 
 bool IsFloat(const NumberForm& number) { return number.text.find_first_of(".eE") != std::string::npos; }
 
@@ -130,6 +135,71 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
   }
 }
 
+/// As ValueWarnings: that texts are in another encoding.
+void AddEncodingWarnings(const ValueNames& names, std::map<std::string, std::string>* warnings) {
+  for (const auto& [column, first] : names.not_utf8) {
+    const auto counted = names.not_utf8_values.find(column);
+    const int64_t count = counted == names.not_utf8_values.end() ? 1 : counted->second;
+    (*warnings)[column + " not UTF-8"] =
+        "column \"" + Harmless(column) + "\": " + std::to_string(count) + (count == 1 ? " text is" : " texts are") +
+        " no UTF-8, first " + Shown(first) +
+        ": they are other words than the same texts in UTF-8; iconv -f LATIN1 -t UTF-8 makes UTF-8 of Latin-1";
+  }
+}
+
+constexpr int64_t kLeastCount = 20;      // values of which a share says anything
+constexpr int64_t kMostCount = 1024;     // more of them are not surer: of long files not every row is looked at
+constexpr double kClearly = 0.05;        // beyond the share of the evaluation
+constexpr double kDeviations = 4;        // and beyond what chance does to it
+constexpr double kClearlyUnknown = 0.5;  // where no evaluation says what is usual
+
+/// `part` of `all`.
+struct Share {
+  int64_t part;
+  int64_t all;
+  double share() const { return static_cast<double>(part) / static_cast<double>(all); }
+};
+
+/// Whether a share departs clearly from the usual one, which nobody knows where it is of none.
+bool Departs(const Share& now, const Share& usual) {
+  if (now.all < kLeastCount) return false;
+  if (usual.all == 0) return now.share() >= kClearlyUnknown;
+  const double before = usual.share();
+  const double margin = std::max(kClearly, std::min(before, 1 - before) / 2);
+  const double often = std::clamp(before, 0.01, 0.99);
+  const auto of_one = [](int64_t all) { return 1 / static_cast<double>(std::min(all, kMostCount)); };
+  const double chance = std::sqrt(often * (1 - often) * (of_one(now.all) + of_one(usual.all)));
+  return now.share() > before + std::max(margin, kDeviations * chance);
+}
+
+std::string Percent(const Share& share) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3g %%", 100 * share.share());
+  return text;
+}
+
+/// As ValueWarnings: that rows which a model scored have other values than those that it was measured on.
+void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string>* warnings) {
+  for (const auto& [slot, share] : names.shares) {
+    const auto found = names.trained_shares.find(slot);
+    const SlotShare before = found == names.trained_shares.end() ? SlotShare() : found->second;
+    const std::string of = "slot \"" + Harmless(slot) + "\": ";
+    const auto tell = [&](const char* what, const Share& now, const Share& usual, const char* means,
+                          const char* question) {
+      if (!Departs(now, usual)) return;
+      (*warnings)[slot + what] = of + Percent(now) + means +
+                                 (usual.all == 0 ? "" : ", and " + Percent(usual) + " in the evaluation before") +
+                                 question;
+    };
+    tell(" unknown", {share.unknown, share.ids}, {before.unknown, before.ids}, " of its values were never trained",
+         ": are they written as in training (upper and lower case, encoding, spaces, missing values)?");
+    // That a slot is mostly empty says nothing by itself.
+    if (before.rows == 0) continue;
+    tell(" empty", {share.empty, share.rows}, {before.empty, before.rows}, " of the rows have no value of it",
+         ": is a word of the training, like NA, read as a missing value?");
+  }
+}
+
 }  // namespace
 
 std::string ShownTimes(const SeenTimes& times) {
@@ -186,6 +256,8 @@ std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads re
         "\": all values of its columns are 1, as in one-hot data, so that one word stands for all of them; "
         "from: \"index\" takes the indices of a line in place of their values";
   }
+  AddEncodingWarnings(read.names, &warnings);
+  AddShareWarnings(read.names, &warnings);
   return warnings;
 }
 

@@ -165,8 +165,7 @@ class PyPredictor {
       MR_TRY(ScoreLines(text, *scorer, stop, &scored->scores));
       scored->zeros_dropped = scorer->feed->counters().zeros_dropped - before;
       scored->warnings = NumberWarnings(*scorer->feed);
-      GiveBack(std::move(scorer));
-      return Status::Ok();
+      return Finish(std::move(scorer), &scored->warnings);
     });
   }
 
@@ -183,8 +182,7 @@ class PyPredictor {
       MR_ASSIGN(const auto rows, cut.records(nullptr, FileOfFrame(given.frame->name()), LineLimit()));
       MR_TRY(ScoreRows(given.frame->name(), *rows, *feed, *scorer, stop, &scored->scores));
       scored->zeros_dropped = feed->counters().zeros_dropped;
-      GiveBack(std::move(scorer));
-      return Status::Ok();
+      return Finish(std::move(scorer), &scored->warnings);
     });
   }
 
@@ -233,8 +231,7 @@ class PyPredictor {
         MR_ASSIGN(const std::span<const float> some, scorer->session->Run(*scorer->batch));
         scored->scores.insert(scored->scores.end(), some.begin(), some.end());
       }
-      GiveBack(std::move(scorer));
-      return Status::Ok();
+      return Finish(std::move(scorer), &scored->warnings);
     });
   }
 
@@ -395,6 +392,23 @@ class PyPredictor {
     ++scorers_made_;
     return scorer;
   }
+  /// Adds to `warnings` what is unlike the last evaluation in all rows that were scored so far, and gives the scorer
+  /// back. A few rows wait for more, as they tell nothing.
+  Status Finish(std::unique_ptr<Scorer> scorer, std::map<std::string, std::string>* warnings) {
+    constexpr int64_t kWorthALook = 16;
+    if (scorer->session->rows_looked() >= kWorthALook) {
+      PassStats read;
+      {
+        const std::lock_guard lock(mutex_);
+        MR_TRY(scorer->session->TakeShares(&shares_));
+        read.names.shares = shares_;
+      }
+      read.names.trained_shares = predictor_->slot_shares();
+      warnings->merge(ValueWarnings(read, Reads::kModel));
+    }
+    GiveBack(std::move(scorer));
+    return Status::Ok();
+  }
   void GiveBack(std::unique_ptr<Scorer> scorer) {
     constexpr size_t kKept = 64;
     const std::lock_guard lock(mutex_);
@@ -406,6 +420,7 @@ class PyPredictor {
   std::vector<std::string> names_;  ///< of the columns of scores
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scorer>> free_;
+  SlotShares shares_;                ///< of all rows so far
   std::string last_header_;          ///< of CSV
   std::vector<std::string> absent_;  ///< slots whose columns it lacks
   std::atomic<int> scorers_made_{0};

@@ -119,6 +119,14 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
     if (!is_there) predictions.push_back(task.prediction());
   }
   for (const ModelCalibration& calibration : source.calibrations) *model.add_calibration() = calibration;
+  for (const auto& [slot, share] : source.slot_shares) {
+    ModelSlotShare& saved = *model.add_slot_share();
+    saved.set_slot(slot);
+    saved.set_rows(share.rows);
+    saved.set_empty(share.empty);
+    saved.set_ids(share.ids);
+    saved.set_unknown(share.unknown);
+  }
   const ProgramDesc forward = WithoutInputsForGradients(*source.test, *source.ops);
   MR_ASSIGN(FeedList whole, OfflineFeed(forward, predictions, *source.data_desc));
   MR_TRY(source.work.Done(0, "saving a model"));

@@ -8,6 +8,7 @@
 
 #include "core/long_work.h"
 #include "core/status.h"
+#include "datafeed/value_names.h"
 #include "framework.pb.h"
 #include "inference_model.pb.h"
 #include "runtime/scope.h"
@@ -35,6 +36,7 @@ struct InferenceSource {
   std::string label;                           ///< slot with what is predicted; the online feed leaves it out
   std::vector<ModelCalibration> calibrations;  ///< that the program has of its predictions
   std::vector<ModelTask> tasks;  ///< the losses of a job with several, the first with `prediction` and `label`
+  SlotShares slot_shares;        ///< of the last evaluation
   /// Outputs of the embedding layers: what an online caller feeds instead of ids. Empty: no online feed.
   std::vector<std::string> pooled;
   uint64_t seed = 1;

@@ -240,6 +240,9 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
     MR_ASSIGN(tasks_, ChooseTasks(TasksOf(model), options.prediction));
   }
   seed_ = model.seed();
+  for (const ModelSlotShare& share : model.slot_share()) {
+    slot_shares_[share.slot()] = {share.rows(), share.empty(), share.ids(), share.unknown()};
+  }
   MR_ASSIGN(const std::string program_path, FileInFolder(folder, feed.program()));
   MR_ASSIGN(ProgramDesc program, ReadProgram(program_path));
   MR_TRY(FeedGiven(options.given, &program));
@@ -352,6 +355,8 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   options.read_only = true;
   options.packed_weights = predictor.packed_weights_.get();
   MR_ASSIGN(session->frame_, Frame::Create(*predictor.executable_, &schema, *predictor.root_, options));
+  MR_ASSIGN(session->watch_,
+            SlotWatch::Create(*predictor.executable_, predictor.data_desc_, schema, *predictor.root_, true));
   for (size_t task = 0; task < predictor.tasks_.size(); ++task) {
     const size_t scores = predictor.scores_of_[task];
     const std::string& name = predictor.tasks_[task].prediction();
@@ -379,6 +384,7 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::
   context.file_names = files_;
   context.rows = batch.rows();
   if (const Status ran = frame_->Run(context); !ran.ok()) return Harmless(ran);
+  MR_TRY(watch_.Look(batch));
   scores_.resize(static_cast<size_t>(batch.rows()) * columns());
   logits_.resize(orders_.empty() ? 0 : scores_.size());
   size_t first = 0;

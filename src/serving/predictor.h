@@ -13,6 +13,7 @@
 #include "inference_model.pb.h"
 #include "runtime/frame.h"
 #include "runtime/scope.h"
+#include "serving/slot_watch.h"
 
 namespace millrace {
 
@@ -77,6 +78,8 @@ class Predictor {
   bool has_blocks() const { return executable_->block_count() > 1; }
   /// A line for each plugin that is loaded in another version than the one that the model was saved with.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// What the slots' values were in the evaluation before the model was saved; empty: not known.
+  const SlotShares& slot_shares() const { return slot_shares_; }
   /// kInvalidConfig where `feeds` has not the class that reads the model's lines: with the plugin that brings it, as
   /// far as the model says, and how one is loaded.
   Status CheckLines(const DataFeedFactory& feeds) const;
@@ -98,6 +101,7 @@ class Predictor {
   std::vector<size_t> scores_of_;     ///< of each task
   std::vector<std::string> orders_;   ///< of each task, the logit or else the prediction; empty: they are not wanted
   std::vector<std::string> warnings_;
+  SlotShares slot_shares_;
   std::string lines_plugin_;   ///< what the model says of the plugin that reads its lines
   std::string plugin_advice_;  ///< of the registry
   uint64_t seed_ = 1;
@@ -119,6 +123,10 @@ class PredictSession {
   /// Scores the rows of a batch of the session's schema, in their order: columns() scores of the first one, then those
   /// of the next. Valid until the next call. A stop request ends a loop of the model: kCancelled.
   Result<std::span<const float>> Run(const SlotBatch& batch, std::stop_token stop = {});
+  /// What the slots' values were in the rows that were scored since the last call.
+  Status TakeShares(SlotShares* shares) { return watch_.AddTo(shares); }
+  /// Rows since then whose values were looked at.
+  int64_t rows_looked() const { return watch_.rows_looked(); }
   /// Scores of a row: those of each of the predictor's tasks.
   size_t columns() const { return columns_; }
   /// As the scores of the last Run, with the logit in place of a score that is the sigmoid of one. With
@@ -138,6 +146,7 @@ class PredictSession {
   Status Take(const Prediction& prediction, int rows, size_t first, std::vector<float>* into) const;
 
   std::unique_ptr<Frame> frame_;
+  SlotWatch watch_;
   std::vector<Prediction> predictions_;
   std::vector<Prediction> orders_;  ///< as predictions_, of logits; empty: they are not wanted
   size_t columns_ = 0;

@@ -41,6 +41,7 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, const 
     Reader reader;
     MR_ASSIGN(reader.frame, Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(i, true)));
     MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.eval_metrics(), *reader.frame, options));
+    MR_ASSIGN(reader.watch, SlotWatch::Create(*forward, job.desc().data_desc(), job.schema(), session.root(), false));
     evaluator->readers_.push_back(std::move(reader));
   }
   return evaluator;
@@ -57,10 +58,11 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
                      {&input_->dataset->files(), job_->lines_are_piped()});
   while (true) {
     MR_ASSIGN(const BatchPtr batch, runner.Take(source, stop));
-    if (batch == nullptr) return Status::Ok();
+    if (batch == nullptr) return reader.watch.AddTo(&reader.shares);
     // What the number of a step sets off is of training: every batch is the first.
     MR_TRY(runner.Run(*batch, 0, stop));
     MR_TRY(runner.Measure());
+    MR_TRY(reader.watch.Look(*batch));
     reader.examples += batch->rows();
   }
 }
@@ -82,6 +84,7 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
   for (Reader& reader : readers_) {
     reader.metrics->Clear();
     reader.examples = 0;
+    reader.shares.clear();
     reader.status = Status::Ok();
   }
   Dataset& dataset = *input_->dataset;
@@ -139,6 +142,9 @@ Status Evaluator::Measure(const std::stop_token& stop, Share* share) {
   Result<PassStats> stats = dataset.EndPass();
   MR_TRY(std::move(measured));
   MR_ASSIGN(share->data, std::move(stats));
+  for (Reader& reader : readers_) {
+    for (const auto& [slot, seen] : reader.shares) share->data.names.shares[slot] += seen;
+  }
   return Status::Ok();
 }
 
@@ -268,7 +274,14 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vec
     return is_since ? BadData(nothing.message() + "\n  " + NoRowSince(job_->desc().eval().set(in_job))) : nothing;
   }
   report.examples = all.examples;
+  report.shares = std::move(data.names.shares);
   report.data = input_->memory != nullptr ? std::move(load) : std::move(data);
+  const SlotShares* const before = session_->SlotSharesOf(report.set);
+  // In the first epoch many ids still wait to be trained.
+  if (before != nullptr || state.epoch > 0) {
+    report.data.names.shares = report.shares;
+    if (before != nullptr) report.data.names.trained_shares = *before;
+  }
   report.loss = job_->eval_metrics().Loss(all.totals);
   const size_t shown = job_->metrics().names().size();
   report.metrics = job_->eval_metrics().Compute(all.totals);

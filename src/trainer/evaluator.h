@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "serving/slot_watch.h"
 #include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
 
@@ -33,6 +34,8 @@ class Evaluator {
   struct Reader {
     std::unique_ptr<Frame> frame;
     std::unique_ptr<MetricAccumulator> metrics;
+    SlotWatch watch;
+    SlotShares shares;  ///< that the watch saw
     int64_t examples = 0;
     Status status;
   };

@@ -192,7 +192,10 @@ Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const s
   int64_t is_measured = session.leads() && report->best_evaluation.has_value() ? 1 : 0;
   if (ranks != nullptr) MR_TRY(ranks->communicator().SumOverRanks({&is_measured, 1}));
   if (is_measured == 0) MR_TRY(MeasureBest(session, *restored, stop, report));
-  if (report->best_evaluation.has_value()) session.SetCalibrations(*report->best_evaluation);
+  if (report->best_evaluation.has_value()) {
+    session.SetCalibrations(*report->best_evaluation);
+    session.SetSlotShares(*report->best_evaluation);
+  }
   return Status::Ok();
 }
 

@@ -355,6 +355,18 @@ void JobSession::SetCalibrations(const EvalReport& report) {
   calibrations_ = std::move(all);
 }
 
+void JobSession::SetSlotShares(const EvalReport& report) {
+  first_slot_shares_ = report.shares;
+  slot_shares_[report.set] = report.shares;
+  for (const EvalReport& other : report.others) slot_shares_[other.set] = other.shares;
+}
+
+const SlotShares* JobSession::SlotSharesOf(const std::string& set) const {
+  const auto found = slot_shares_.find(set);
+  if (found != slot_shares_.end()) return &found->second;
+  return set.empty() && !slot_shares_.empty() ? &first_slot_shares_ : nullptr;
+}
+
 Status JobSession::InitParameters(const std::stop_token& stop) {
   const TrainerDesc& desc = job_->desc();
   const CompiledModel& model = job_->model();

@@ -87,6 +87,11 @@ class JobSession {
   /// What models of the step that was evaluated last are calibrated by; null: nothing.
   void SetCalibrations(const EvalReport& report);
   const std::shared_ptr<const Calibrations>& calibrations() const { return calibrations_; }
+  /// Keeps what the slots' values were in an evaluation, for the next one and for models.
+  void SetSlotShares(const EvalReport& report);
+  /// Of the set of this name, or, where it is "", of the first one; null: it was not evaluated.
+  const SlotShares* SlotSharesOf(const std::string& set) const;
+  const SlotShares& first_slot_shares() const { return first_slot_shares_; }
   /// What the dataset's readers did, with output.trace; null otherwise.
   SpanLog* spans() const { return spans_.get(); }
   /// What a worker looks at for NaN after each batch.
@@ -122,6 +127,8 @@ class JobSession {
   LabelRangeMonitor label_monitor_;
   NonFiniteLosses non_finite_losses_;
   std::shared_ptr<const Calibrations> calibrations_;
+  std::map<std::string, SlotShares> slot_shares_;  ///< by evaluation set
+  SlotShares first_slot_shares_;                   ///< of the first set
   std::unique_ptr<RowLocks> row_locks_;
   PackedWeights packed_weights_;  ///< for read-only frames
   std::unique_ptr<SpanLog> spans_;

@@ -107,6 +107,7 @@ Status SaveJobModel(const JobSession& session, const RunState& state, TableConte
       saved.mutable_class_weight()->Assign(task.class_weight.begin(), task.class_weight.end());
     }
   }
+  source.slot_shares = session.first_slot_shares();
   source.pooled = PooledOf(job.desc().model());
   source.seed = job.desc().seed();
   source.ops = &job.environment().ops;

@@ -122,6 +122,9 @@ void PutPassStats(const PassStats& data, WireWriter* out) {
   }
   for (const auto* const numbers : data.names.forms()) PutMap(*numbers, out);
   PutMap(data.names.trained, out);
+  PutMap(data.names.not_utf8_values, out);
+  PutMap(data.names.shares, out);
+  PutMap(data.names.trained_shares, out);
 }
 
 void GetPassStats(WireReader* in, PassStats* data) {
@@ -145,6 +148,9 @@ void GetPassStats(WireReader* in, PassStats* data) {
   }
   for (auto* const numbers : data->names.forms()) GetMap(in, numbers);
   GetMap(in, &data->names.trained);
+  GetMap(in, &data->names.not_utf8_values);
+  GetMap(in, &data->names.shares);
+  GetMap(in, &data->names.trained_shares);
 }
 
 std::string RankProgress::ToBytes() const {

@@ -115,6 +115,7 @@ struct EvalReport {
   MetricRemarks remarks = {};
   PassStats data;                                  ///< of its input; of loading it, where it is held in memory
   std::vector<TaskCalibration> calibrations = {};  ///< that are taken from this set
+  SlotShares shares = {};                          ///< what the values of its slots were
   std::vector<EvalReport> others = {};             ///< of the sets that are not watched
 };
 

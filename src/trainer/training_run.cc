@@ -352,6 +352,7 @@ Status TrainingRun::Evaluate(const std::stop_token& stop) {
   report_.stopped_early = watch_.ShouldStop(state_);
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
   session_->SetCalibrations(report);
+  session_->SetSlotShares(report);
   report_.evaluations.push_back(report);
   return Status::Ok();
 }

@@ -100,5 +100,57 @@ TEST(ValueWarningsTest, SayNothingWhereLinesWereLeftUnread) {
   }
 }
 
+/// The warnings of a slot whose values were `now`, and `before` in the evaluation before.
+std::map<std::string, std::string> OfShares(const SlotShare& now, const SlotShare& before) {
+  PassStats read;
+  read.names.shares = {{"city", now}};
+  if (before.rows > 0) read.names.trained_shares = {{"city", before}};
+  return ValueWarnings(read, Reads::kModel);
+}
+
+TEST(ValueWarningsTest, TellOfValuesThatWereNeverTrained) {
+  EXPECT_THAT(
+      OfShares({100, 0, 100, 80}, {100, 0, 100, 2}),
+      testing::ElementsAre(testing::Pair(
+          "city unknown", testing::StartsWith("slot \"city\": 80 % of its values were never trained, and 2 % in "
+                                              "the evaluation before: are they written as in training"))));
+  EXPECT_THAT(OfShares({1000, 0, 1000, 330}, {1000, 0, 1000, 300}), testing::IsEmpty()) << "not clearly more";
+  EXPECT_THAT(OfShares({1000, 0, 1000, 0}, {1000, 0, 1000, 300}), testing::IsEmpty()) << "fewer";
+  EXPECT_THAT(OfShares({19, 0, 19, 19}, {1000, 0, 1000, 0}), testing::IsEmpty()) << "too few to tell";
+}
+
+TEST(ValueWarningsTest, TellOfHalfOfTheValuesWhereNoEvaluationSaysWhatIsUsual) {
+  EXPECT_THAT(
+      OfShares({40, 0, 40, 40}, {}),
+      testing::ElementsAre(testing::Pair("city unknown", testing::StartsWith("slot \"city\": 100 % of its values "
+                                                                             "were never trained: are they"))));
+  EXPECT_THAT(OfShares({40, 40, 40, 19}, {}), testing::IsEmpty());
+}
+
+TEST(ValueWarningsTest, TellOfRowsThatHaveNoValueAnyMore) {
+  EXPECT_THAT(
+      OfShares({100, 17, 83, 0}, {100, 0, 100, 0}),
+      testing::ElementsAre(testing::Pair(
+          "city empty", testing::StartsWith("slot \"city\": 17 % of the rows have no value of it, and 0 % in the "
+                                            "evaluation before: is a word of the training, like NA, read"))));
+  EXPECT_THAT(OfShares({100, 60, 40, 0}, {100, 55, 45, 0}), testing::IsEmpty());
+}
+
+TEST(ValueWarningsTest, TellOfTextsThatAreNoUtf8) {
+  PassStats all = JsonPart(8, false);
+  all.names = {};
+  for (const uint64_t line : {9, 3}) {
+    PassStats part;
+    part.names.lines = 2;
+    part.names.not_utf8 = {{"city", {.text = "K\xF6ln", .place = "log:" + std::to_string(line) + ":2", .line = line}}};
+    part.names.not_utf8_values = {{"city", 2}};
+    AddPassStats(part, &all);
+  }
+  EXPECT_THAT(ValueWarnings(all, Reads::kModel),
+              testing::ElementsAre(testing::Pair(
+                  "city not UTF-8",
+                  testing::StartsWith("column \"city\": 4 texts are no UTF-8, first \"K\\xf6ln\" (log:3:2)"))));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -8,12 +8,30 @@ import subprocess
 import tempfile
 import threading
 import unittest
+import warnings
 
 import support
 
 import numpy as np
 
 import millrace
+
+
+CITY = """filelist: "%(train)s"
+data_desc {
+  name: "csv" batch_size: 16
+  feature { name: "label" id {} is_dense: true }
+  feature { name: "city" %(step)s }
+}
+model {
+  table { name: "t" dim: 2 }
+  layer { name: "e" embedding { slots: ["city"] table: "t" } }
+  layer { name: "y" fc { in: "e" units: 1 } }
+  loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" }
+  optimizer { adagrad { lr: 0.05 } }
+}
+%(eval)s
+"""
 
 
 class PredictorTest(unittest.TestCase):
@@ -289,6 +307,66 @@ class PredictorTest(unittest.TestCase):
         for _ in range(20):
             calls()
         self.assertEqual((predictor._predictor.scorers_made(), millrace._millrace.workers_made()), before)
+
+    def test_rows_that_mean_something_else_than_in_training_are_told(self):
+        words = ["wien", "k\u00f6ln", "paris", "NA", "rom"]
+
+        def write(name, rows, spell=str, encoding="utf-8"):
+            path = os.path.join(self.folder, name)
+            with open(path, "w", encoding=encoding) as file:
+                file.write("label,city\n" + "".join("%d,%s\n" % (i % 2, spell(words[i % 5])) for i in range(rows)))
+            return path
+        train, known = write("city.csv", 400), write("city_known.csv", 100)
+        upper, latin = write("city_upper.csv", 100, str.upper), write("city_latin.csv", 100, encoding="latin-1")
+        missing = write("city_missing.csv", 100, lambda word: "" if word == "NA" else word)
+        evaluated = 'slot "city": 80 % of its values were never trained, and 0 % in the evaluation before'
+        not_utf8 = 'column "city": 20 texts are no UTF-8, first "k\\xf6ln" (%s:3:4)'
+        no_value = 'slot "city": 20 % of the rows have no value of it, and 0 % in the evaluation before'
+        out = os.path.join(self.folder, "city_out")
+
+        def stderr_of(program, *arguments):
+            done = subprocess.run([os.path.join(support.BIN, program), *arguments], capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stderr.decode()
+
+        def train_city(job):
+            shutil.rmtree(out, ignore_errors=True)
+            return stderr_of("trainer", "--trainer_desc=" + support.write(out + ".prototxt", job), "--output_dir=" + out)
+        for step in ("hash {}", "hash { buckets: 1000 }", "vocabulary { min_count: 1 }"):
+            job = CITY % {"step": step, "train": train, "eval": 'eval { filelist: "%s" }' % known}
+            self.assertNotIn("warning", train_city(job))
+            model = out + "/model"
+            predictor = millrace.Predictor(model)
+
+            def told(path):
+                message = stderr_of("predictor", "--model_dir=" + model, "--input=" + path)
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    with open(path, "rb") as file:
+                        millrace.Predictor(model).predict_lines(file)
+                python = "".join(str(warning.message) for warning in caught)
+                self.assertEqual("warning" in message, bool(python), (message, python))
+                return message + python.replace("predict_lines: ", "")
+            self.assertNotIn("warning", told(known))
+            self.assertEqual(told(upper).count(evaluated), 2)
+            self.assertEqual(told(latin).count(not_utf8 % latin), 1)
+            self.assertEqual(told(missing).count(no_value), 2)
+            # A server that is asked row by row.
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                for _ in range(40):
+                    predictor.predict_lines("city\nWIEN\n")
+            self.assertEqual([str(warning.message)[:60] for warning in caught],
+                             ['predict_lines: slot "city": 100 % of its values were never t'])
+        # Models without an evaluation, as those that were saved before, tell of half of the values.
+        train_city(CITY % {"step": "hash {}", "train": train, "eval": ""})
+        self.assertIn("80 % of its values were never trained: are", told(upper))
+        self.assertIn("no UTF-8", told(latin))
+        self.assertNotIn("warning", told(missing))
+        # An evaluation of one set is compared with its last one.
+        text = CITY % {"step": "hash {}", "train": train, "eval": 'eval { filelist: "%s" }' % upper}
+        self.assertIn("evaluation: slot \"city\": 80 % of its values were never trained: are",
+                      train_city(text))
 
     def test_a_bad_line_leaves_nothing_to_the_next_call(self):
         predictor = millrace.Predictor(self.model)
