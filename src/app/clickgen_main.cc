@@ -7,6 +7,7 @@
 
 #include "app/command_line.h"
 #include "clickgen/click_log.h"
+#include "core/number_format.h"
 #include "core/on_threads.h"
 
 DEFINE_string(output_dir, "", "DIR: folder for train/, test/, data_feed.prototxt and meta.json; - writes to stdout");
@@ -83,10 +84,12 @@ Status Run(const CommandLine& line) {
   if (FLAGS_output_dir == "-") MR_TRY(CheckIsOpen(STDOUT_FILENO, "cannot write rows"));
   MR_ASSIGN(const std::vector<ClickLogSplit> splits, WriteClickLog(options, FLAGS_output_dir));
   for (const ClickLogSplit& split : splits) {
-    std::fprintf(stderr, "%s: %lld rows, %.1f MB in %zu files, %.2f %% clicks; attainable AUC %.4f, log loss %.4f\n",
-                 split.name.c_str(), static_cast<long long>(split.rows), static_cast<double>(split.bytes) / 1e6,
-                 split.files.size(), 100.0 * static_cast<double>(split.clicks) / static_cast<double>(split.rows),
-                 split.attainable_auc, split.attainable_log_loss);
+    const double clicks = 100.0 * static_cast<double>(split.clicks) / static_cast<double>(split.rows);
+    std::fprintf(stderr, "%s: %lld rows, %s MB in %zu files, %s %% clicks; attainable AUC %s, log loss %s\n",
+                 split.name.c_str(), static_cast<long long>(split.rows),
+                 FixedNumber(static_cast<double>(split.bytes) / 1e6, 1).c_str(), split.files.size(),
+                 FixedNumber(clicks, 2).c_str(), FixedNumber(split.attainable_auc, 4).c_str(),
+                 FixedNumber(split.attainable_log_loss, 4).c_str());
   }
   return Status::Ok();
 }

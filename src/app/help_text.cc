@@ -4,12 +4,11 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "core/float_text.h"
 #include "core/version.h"
 
 namespace millrace {
@@ -27,7 +26,7 @@ struct Row {
 /// Splits "FILE: the job" into "FILE" and "the job"; the first part is empty when there is no value name.
 std::pair<std::string, std::string> SplitValueName(const std::string& help) {
   size_t end = 0;
-  while (end < help.size() && (std::isupper(static_cast<unsigned char>(help[end])) || help[end] == '_')) ++end;
+  while (end < help.size() && ((help[end] >= 'A' && help[end] <= 'Z') || help[end] == '_')) ++end;
   if (end < 1 || help.compare(end, 2, ": ") != 0) return {"", help};
   return {help.substr(0, end), help.substr(end + 2)};
 }
@@ -41,7 +40,9 @@ std::string ValueName(const std::string& type) {
 std::string DefaultOf(const gflags::CommandLineFlagInfo& flag) {
   if (flag.type != "double") return flag.default_value;
   char digits[40];
-  return {digits, std::to_chars(digits, digits + sizeof(digits), std::strtod(flag.default_value.c_str(), nullptr)).ptr};
+  double value = 0;
+  (void)ParseDouble(flag.default_value, &value);
+  return {digits, std::to_chars(digits, digits + sizeof(digits), value).ptr};
 }
 
 Row FlagRow(std::string_view name) {

@@ -3,15 +3,10 @@
 #include <cstdio>
 
 #include "core/harmless_text.h"
+#include "core/number_format.h"
 
 namespace millrace {
 namespace {
-
-std::string Shown(double number) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", number);
-  return text;
-}
 
 std::string Line(const std::string& what, const std::string& text) {
   return what + std::string(what.size() < 13 ? 13 - what.size() : 1, ' ') + Harmless(text) + "\n";
@@ -21,11 +16,12 @@ std::string CalibrationText(const ModelCalibration& calibration) {
   std::string text = calibration.loss().empty() ? "" : calibration.loss() + ": ";
   text += calibration.kind();
   text += calibration.has_points() ? ", " + std::to_string(calibration.points()) + " points"
-                                   : ", slope " + Shown(static_cast<double>(calibration.slope())) + ", intercept " +
-                                         Shown(static_cast<double>(calibration.intercept()));
+                                   : ", slope " + GeneralNumber(static_cast<double>(calibration.slope())) +
+                                         ", intercept " + GeneralNumber(static_cast<double>(calibration.intercept()));
   return text + "; on " + std::to_string(calibration.examples()) + " examples logloss " +
-         Shown(calibration.logloss_before()) + " -> " + Shown(calibration.logloss_after()) + ", calibration " +
-         Shown(calibration.calibration_before()) + " -> " + Shown(calibration.calibration_after());
+         GeneralNumber(calibration.logloss_before()) + " -> " + GeneralNumber(calibration.logloss_after()) +
+         ", calibration " + GeneralNumber(calibration.calibration_before()) + " -> " +
+         GeneralNumber(calibration.calibration_after());
 }
 
 }  // namespace
@@ -40,7 +36,7 @@ std::string ListModel(const InferenceModel& model) {
     if (task.has_sample_weight()) line += ", sample_weight " + task.sample_weight();
     if (task.has_mask()) line += ", mask " + task.mask();
     for (int i = 0; i < task.class_weight_size(); ++i) {
-      line += (i == 0 ? ", class_weight " : " ") + Shown(static_cast<double>(task.class_weight(i)));
+      line += (i == 0 ? ", class_weight " : " ") + GeneralNumber(static_cast<double>(task.class_weight(i)));
     }
     text += Line("predicts", line);
   }

@@ -23,6 +23,7 @@
 #include "core/edit_distance.h"
 #include "core/float_text.h"
 #include "core/harmless_text.h"
+#include "core/number_format.h"
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
 #include "dataset/queue_dataset.h"
@@ -229,8 +230,8 @@ class Comparison {
     if (std::string text; std::getline(file_, text)) {
       return BadData("--compare: \"" + path_ + "\" has more lines than the input's " + std::to_string(line_) + " rows");
     }
-    char numbers[160];
-    std::snprintf(numbers, sizeof(numbers), "largest difference %.3g, tolerance %.3g", worst_, tolerance_);
+    const std::string numbers =
+        "largest difference " + GeneralNumber(worst_, 3) + ", tolerance " + GeneralNumber(tolerance_, 3);
     if (differing_ > 0) {
       return BadData(std::to_string(differing_) + " of " + std::to_string(compared_) + " scores differ: " + first_ +
                      "; " + numbers);
@@ -254,9 +255,9 @@ class Comparison {
     worst_ = std::max(worst_, difference);
     if (difference <= tolerance_) return;
     ++differing_;
-    char message[160];
-    std::snprintf(message, sizeof(message), " expected %.9g, scored %.9g", expected, static_cast<double>(score));
-    if (differing_ == 1) first_ = Where() + message;
+    if (differing_ > 1) return;
+    first_ = Where() + " expected " + GeneralNumber(expected, 9) + ", scored " +
+             GeneralNumber(static_cast<double>(score), 9);
   }
 
   std::string path_;

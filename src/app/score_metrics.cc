@@ -8,6 +8,7 @@
 
 #include "batch/class_weight.h"
 #include "core/lower_case.h"
+#include "core/number_format.h"
 
 namespace millrace {
 namespace {
@@ -143,8 +144,7 @@ std::string ScoreMetrics::Text() {
   }
   text += "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
   if (!are_finite_ || AreShares() || !are_likelihoods_) return text + remarks;
-  char label[32];
-  std::snprintf(label, sizeof(label), "%g", static_cast<double>(*other_label_));
+  const std::string label = GeneralNumber(static_cast<double>(*other_label_));
   if (is_of_classes()) {
     return (task_.empty() ? "" : task_ + ": ") + text + ": a label is " + label +
            ", so nothing is measured; they are classes from 0 to " + std::to_string(columns_.count - 1);

@@ -13,6 +13,7 @@
 #include "core/child_program.h"
 #include "core/file.h"
 #include "core/harmless_text.h"
+#include "core/number_format.h"
 #include "core/replace_folder.h"
 #include "core/shortened.h"
 #include "device_worker/device_worker.h"
@@ -96,7 +97,8 @@ SweepProcesses::Outcome SweepProcesses::Tell(const Running& ended, int exit_code
   const char* const name = ended.job->name.c_str();
   constexpr int kInterrupted = 130;
   if (exit_code == 0) {
-    std::fprintf(stderr, "%zu of %zu, %s: done, %.1f s\n", ended.number + 1, known_, name, seconds.count());
+    std::fprintf(stderr, "%zu of %zu, %s: done, %s s\n", ended.number + 1, known_, name,
+                 FixedNumber(seconds.count(), 1).c_str());
     return Outcome::kFinished;
   }
   if (is_stopping && exit_code == kInterrupted) {

@@ -9,6 +9,7 @@
 
 #include "config/feed_names.h"
 #include "core/delayed_stop.h"
+#include "core/number_format.h"
 #include "device_worker/batch_runner.h"
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
@@ -85,9 +86,10 @@ Result<BatchPtr> FirstBatch(const CompiledJob& job, const std::vector<std::strin
     Result<BatchPtr> first = (*dataset)->source(0).Next(deadline.token());
     if (first.ok() || !deadline.Ended(first.status())) return first;
   }
-  std::fprintf(
-      stderr, "%d rows did not come within %g seconds: reading from the start again, for the first one alone\n",
-      std::min(job.desc().data_desc().batch_size(), kRowsShown), std::chrono::duration<double>(patience).count());
+  std::fprintf(stderr,
+               "%d rows did not come within %s seconds: reading from the start again, for the first one alone\n",
+               std::min(job.desc().data_desc().batch_size(), kRowsShown),
+               GeneralNumber(std::chrono::duration<double>(patience).count()).c_str());
   MR_ASSIGN(*dataset, OpenSample(job, files, 1, stop));
   return (*dataset)->source(0).Next(stop);
 }
@@ -190,8 +192,8 @@ void PrintParameters(const JobSession& session) {
     const Variable* variable = session.root().Find(name);
     if (variable != nullptr && variable->Is<Tensor>()) values += variable->Get<Tensor>().numel();
   }
-  std::printf("dense parameters and optimizer state: %lld values, %.1f MB\n", static_cast<long long>(values),
-              static_cast<double>(values) * 4e-6);
+  std::printf("dense parameters and optimizer state: %lld values, %s MB\n", static_cast<long long>(values),
+              FixedNumber(static_cast<double>(values) * 4e-6, 1).c_str());
   for (const TableDesc& table : session.job().model().tables) {
     std::printf(
         "table %s: dim %d, %s\n", table.name().c_str(), table.dim(),

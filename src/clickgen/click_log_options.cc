@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/shortest_number.h"
+
 namespace millrace {
 
 Status Validate(const ClickLogOptions& options) {
@@ -11,7 +13,10 @@ Status Validate(const ClickLogOptions& options) {
   auto require = [&mistakes](bool good, const std::string& what) {
     if (!good) mistakes += (mistakes.empty() ? "" : "\n") + what;
   };
-  auto number = [](auto value) { return std::to_string(value); };
+  auto number = [](auto value) {
+    if constexpr (std::is_integral_v<decltype(value)>) return std::to_string(value);
+    return ShortestNumber(static_cast<double>(value));
+  };
   require(options.train_rows >= 0 && options.test_rows >= 0 && options.train_rows + options.test_rows > 0,
           "rows and test_rows must not be negative, nor both 0: " + number(options.train_rows) + ", " +
               number(options.test_rows));

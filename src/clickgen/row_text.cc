@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/number_format.h"
+
 namespace millrace {
 namespace {
 
@@ -44,9 +46,8 @@ char* WriteNumber(uint64_t number, char* out) {
 
 RowText::RowText(ClickLogOptions::Format format) : format_(format) {
   for (int count = 0; count < 10000; ++count) {
-    char text[32];
-    std::snprintf(text, sizeof(text), " %.4f", std::log1p(count));
-    std::copy_n(text, kFeatureChars, features_.emplace_back().begin());
+    const std::string text = " " + FixedNumber(std::log1p(count), 4);
+    std::copy_n(text.begin(), kFeatureChars, features_.emplace_back().begin());
   }
 }
 

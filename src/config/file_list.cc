@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +14,7 @@
 
 #include "config/text_file.h"
 #include "core/folder_entries.h"
+#include "core/lower_case.h"
 
 namespace millrace {
 namespace {
@@ -208,10 +208,9 @@ ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::strin
 bool HasScheme(std::string_view name) {
   const size_t colon = name.find(':');
   if (colon == std::string_view::npos || colon == 0) return false;
-  if (!std::isalpha(static_cast<unsigned char>(name[0]))) return false;
-  return std::all_of(name.begin(), name.begin() + static_cast<ptrdiff_t>(colon), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '-' || c == '.';
-  });
+  if (!IsLetter(name[0])) return false;
+  return std::all_of(name.begin(), name.begin() + static_cast<ptrdiff_t>(colon),
+                     [](char c) { return IsLetterOrDigit(c) || c == '+' || c == '-' || c == '.'; });
 }
 
 }  // namespace millrace

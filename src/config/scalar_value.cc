@@ -5,7 +5,6 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -13,6 +12,8 @@
 
 #include "config/field_names.h"
 #include "core/edit_distance.h"
+#include "core/float_text.h"
+#include "core/lower_case.h"
 
 namespace millrace {
 namespace {
@@ -37,10 +38,8 @@ std::string WrongType(const ScalarText& value, const FieldDescriptor& field) {
 }
 
 bool LooksLikeNumber(const std::string& text) {
-  if (text.empty()) return false;
-  char* end = nullptr;
-  std::strtod(text.c_str(), &end);
-  return *end == '\0';
+  double ignored = 0;
+  return ParseDouble(text, &ignored) != FloatText::kNoNumber;
 }
 
 /// A value, or an error, or both: an error with the value that was surely meant.
@@ -75,8 +74,7 @@ Parsed<double> ParseNumber(const ScalarText& value, const FieldDescriptor& field
   }
   if (value.kind == Kind::kString) return {{}, WrongType(value, field)};
   if (value.kind == Kind::kIdentifier) {
-    std::string lower = text;
-    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string lower = LowerCase(text);
     if (lower == "inf" || lower == "infinity") {
       number = std::numeric_limits<double>::infinity();
     } else if (lower == "nan") {

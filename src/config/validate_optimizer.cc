@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/shortest_number.h"
 #include "model.pb.h"
 #include "program/learning_rate.h"
 #include "program/oneof_names.h"
@@ -14,8 +15,8 @@ void CheckClip(const GradientClip& clip, const std::string& path, Checker& check
   switch (clip.kind_case()) {
     case GradientClip::kValue:
       if (clip.has_min_value() && clip.min_value() > clip.value()) {
-        check.Error(path + ".min_value", "must not be above value, " + std::to_string(clip.value()) + "; " +
-                                             std::to_string(clip.min_value()));
+        check.Error(path + ".min_value", "must not be above value, " + ShortestNumber(clip.value()) + "; " +
+                                             ShortestNumber(clip.min_value()));
       } else if (!clip.has_min_value() && (!(clip.value() > 0) || std::isinf(clip.value()))) {
         check.Error(path + ".value", "value must be above 0, not " + Checker::Number(clip.value()));
       }

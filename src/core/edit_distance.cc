@@ -1,22 +1,16 @@
 #include "core/edit_distance.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/harmless_text.h"
+#include "core/lower_case.h"
 
 namespace millrace {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
 
 // Counts edits row by row and gives up, with `limit`, as soon as no fewer can come out.
 int BoundedEditDistance(std::string_view a, std::string_view b, int limit) {
@@ -55,14 +49,14 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
   // Beyond this a name is no slip of the fingers, and the quadratic distance would cost more than it tells.
   constexpr size_t kLongestName = 200;
   if (name.empty() || name.size() > kLongestName) return {};
-  const std::string wanted = Lower(name);
+  const std::string wanted = LowerCase(std::string(name));
   std::string_view best;
   int best_distance = static_cast<int>(std::max<size_t>(name.size(), 3) / 3) + 1;
   for (const std::string_view candidate : candidates) {
     // As many edits as the lengths differ are needed at least.
     const auto lengths_differ = std::abs(static_cast<int>(candidate.size()) - static_cast<int>(name.size()));
     if (candidate.size() > kLongestName || lengths_differ >= best_distance) continue;
-    const int distance = BoundedEditDistance(wanted, Lower(candidate), best_distance);
+    const int distance = BoundedEditDistance(wanted, LowerCase(std::string(candidate)), best_distance);
     if (distance < best_distance && distance < static_cast<int>(wanted.size())) {
       best = candidate;
       best_distance = distance;
@@ -70,7 +64,7 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
   }
   if (!best.empty() || wanted.size() < 3) return best;
   for (const std::string_view candidate : candidates) {
-    const std::string lower = Lower(candidate);
+    const std::string lower = LowerCase(std::string(candidate));
     if (lower.size() < 3) continue;
     if (lower.find(wanted) != std::string::npos || wanted.find(lower) != std::string::npos) return candidate;
   }

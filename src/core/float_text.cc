@@ -40,9 +40,8 @@ bool IsTooLarge(std::string_view number, bool hex) {
   return magnitude * (hex ? 4 : 1) + power > 0;
 }
 
-}  // namespace
-
-FloatText ParseFloat(std::string_view token, float* value) {
+template <class T>
+FloatText Parse(std::string_view token, T* value) {
   bool negative = false;
   if (!token.empty() && (token.front() == '+' || token.front() == '-')) {
     negative = token.front() == '-';
@@ -53,7 +52,7 @@ FloatText ParseFloat(std::string_view token, float* value) {
   if (hex) token.remove_prefix(2);
   if (hex && Mantissa(token, hex).find_first_not_of('.') == std::string_view::npos) return FloatText::kNoNumber;
 
-  float magnitude = 0;
+  T magnitude = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), magnitude,
                                             hex ? std::chars_format::hex : std::chars_format::general);
   if (end != token.data() + token.size() || error == std::errc::invalid_argument) return FloatText::kNoNumber;
@@ -62,7 +61,7 @@ FloatText ParseFloat(std::string_view token, float* value) {
   const bool is_digits = IsDigit(token.front(), hex) || token.front() == '.';
   if (error == std::errc::result_out_of_range) {
     // The standard library leaves the value alone.
-    magnitude = IsTooLarge(token, hex) ? std::numeric_limits<float>::infinity() : 0.0F;
+    magnitude = IsTooLarge(token, hex) ? std::numeric_limits<T>::infinity() : T{0};
   }
   if (!std::isfinite(magnitude)) {
     result = is_digits ? FloatText::kOverflow : FloatText::kNonFinite;
@@ -72,5 +71,10 @@ FloatText ParseFloat(std::string_view token, float* value) {
   *value = negative ? -magnitude : magnitude;
   return result;
 }
+
+}  // namespace
+
+FloatText ParseFloat(std::string_view token, float* value) { return Parse(token, value); }
+FloatText ParseDouble(std::string_view token, double* value) { return Parse(token, value); }
 
 }  // namespace millrace

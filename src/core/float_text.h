@@ -19,6 +19,7 @@ enum class FloatText : uint8_t {
 /// Reads all of `token` as strtof would in the C locale (sign, decimals, exponent, hexadecimal floats, nan, inf;
 /// rounded to nearest), whatever locale the process has. `value` is written unless the answer is kNoNumber.
 FloatText ParseFloat(std::string_view token, float* value);
+FloatText ParseDouble(std::string_view token, double* value);
 
 /// What to print of `value`: a NaN without its sign, which says nothing.
 template <class T>

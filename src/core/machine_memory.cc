@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include "core/number_format.h"
+
 namespace millrace {
 
 double PhysicalMemory() {
@@ -15,10 +17,6 @@ double PhysicalMemory() {
   return limit > 0 ? std::min(limit, machine) : machine;
 }
 
-std::string Gibibytes(double bytes) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.4g GiB", bytes / (1 << 30));
-  return text;
-}
+std::string Gibibytes(double bytes) { return GeneralNumber(bytes / (1 << 30), 4) + " GiB"; }
 
 }  // namespace millrace

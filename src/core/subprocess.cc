@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "core/caught.h"
+#include "core/number_format.h"
 #include "core/stderr_tail.h"
 
 namespace millrace {
@@ -326,8 +327,7 @@ class Subprocess final : public ByteSource {
   }
 
   Status TimedOut() {
-    char seconds[32];
-    std::snprintf(seconds, sizeof(seconds), "%g", std::chrono::duration<double>(timeout_).count());
+    const std::string seconds = GeneralNumber(std::chrono::duration<double>(timeout_).count());
     ReadStderr(kPipeBytes);
     tail_.Finish();
     (void)Reap();  // the silence is what counts, whatever the input said

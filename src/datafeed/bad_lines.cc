@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/hash.h"
+#include "core/number_format.h"
 #include "core/same_file.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
@@ -217,9 +218,7 @@ Status BadLines::CheckShare() const {
     return Status::Ok();
   }
   const std::lock_guard lock(mutex_);
-  char fraction[32];
-  std::snprintf(fraction, sizeof(fraction), "max_fraction: %g", max_fraction_);
-  return OverBudget(fraction);
+  return OverBudget("max_fraction: " + GeneralNumber(max_fraction_));
 }
 
 Status TooManyBadLines(int64_t bad, const std::string& lines, std::string_view limit,

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/decompress.h"
+#include "core/shortest_number.h"
 #include "data_feed.pb.h"
 
 namespace millrace {
@@ -123,7 +124,7 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
   opener->in_memory_ = cut.in_memory != nullptr;
   const double timeout = desc.pipe_timeout_seconds();
   if (!(timeout >= 0 && timeout <= 1e6)) {
-    return InvalidConfig("data_desc.pipe_timeout_seconds must be from 0 to 1000000, not " + std::to_string(timeout));
+    return InvalidConfig("data_desc.pipe_timeout_seconds must be from 0 to 1000000, not " + ShortestNumber(timeout));
   }
   const int64_t longest = desc.max_line_bytes();
   if (longest < LineLimit::kLeast || longest > LineLimit::kMost) {

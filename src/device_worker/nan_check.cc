@@ -4,6 +4,7 @@
 #include "core/edit_distance.h"
 #include "core/file.h"
 #include "core/float_text.h"
+#include "core/shortest_number.h"
 #include "core/words.h"
 #include "inspect/multi_slot_text.h"
 #include "kernels/non_finite.h"
@@ -63,7 +64,7 @@ std::string FirstInput(const TrainedBatch& trained) {
     if (at < 0) continue;
     const auto place = static_cast<size_t>(at);
     return "; slot \"" + slot.name + "\" of " + trained.context.DescribeRow(RowOfValue(batch, slot.id, place)) +
-           " holds " + std::to_string(WithoutNanSign(values[place]));
+           " holds " + ShortestNumber(WithoutNanSign(values[place]));
   }
   return "";
 }

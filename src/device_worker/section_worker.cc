@@ -10,6 +10,7 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
+#include "core/number_format.h"
 #include "core/words.h"
 
 namespace millrace {
@@ -260,15 +261,13 @@ Status SectionWorker::FinishMicroBatch(int number) {
 void SectionWorker::PrintProfile() const {
   for (size_t s = 0; s < times_.size(); ++s) {
     const SectionTimes& times = times_[s];
-    char line[320];
-    std::snprintf(line, sizeof(line),
-                  "log_for_profile card:%d section:%zu threads:%d batch_count:%lld task_count:%lld cal_time:%fs "
-                  "sync_time:%fs wait_time:%fs\n",
-                  parts_.index, s, pipeline_.schedule.concurrency[s], static_cast<long long>(report_.batches),
-                  static_cast<long long>(times.tasks), 1e-9 * static_cast<double>(times.run_nanoseconds),
-                  1e-9 * static_cast<double>(times.update_nanoseconds),
-                  1e-9 * static_cast<double>(times.wait_nanoseconds));
-    Say(line);
+    const auto seconds = [](int64_t nanoseconds) {
+      return FixedNumber(1e-9 * static_cast<double>(nanoseconds), 6) + "s";
+    };
+    Say("log_for_profile card:" + std::to_string(parts_.index) + " section:" + std::to_string(s) + " threads:" +
+        std::to_string(pipeline_.schedule.concurrency[s]) + " batch_count:" + std::to_string(report_.batches) +
+        " task_count:" + std::to_string(times.tasks) + " cal_time:" + seconds(times.run_nanoseconds) +
+        " sync_time:" + seconds(times.update_nanoseconds) + " wait_time:" + seconds(times.wait_nanoseconds) + "\n");
   }
 }
 

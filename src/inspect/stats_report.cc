@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/json_writer.h"
+#include "core/number_format.h"
 #include "inspect/number_text.h"
 #include "inspect/slot_stats.h"
 
@@ -65,24 +65,22 @@ std::string LengthName(uint64_t bucket) {
   return bucket <= 16 ? std::to_string(bucket) : std::to_string(bucket / 2 + 1) + "-" + std::to_string(bucket);
 }
 
-template <class... Value>
-std::string Format(const char* format, Value... value) {
-  char text[200];
-  std::snprintf(text, sizeof(text), format, value...);
-  return text;
+std::string Right(std::string text, size_t width) {
+  return std::string(text.size() < width ? width - text.size() : 0, ' ') + text;
 }
 
 std::string SlotRow(const SlotSpec& slot, const SlotStats& stats, int64_t rows, size_t name_width) {
   std::string row = slot.name + std::string(name_width - slot.name.size(), ' ');
-  row += Format("  %-6s  %6.2f %%  %8.2f", slot.type == SlotType::kUint64 ? "uint64" : "float",
-                100 * Ratio(stats.covered_rows, rows), Ratio(stats.values, rows));
+  row += slot.type == SlotType::kUint64 ? "  uint64  " : "  float   ";
+  row += Right(FixedNumber(100 * Ratio(stats.covered_rows, rows), 2), 6) + " %  " +
+         Right(FixedNumber(Ratio(stats.values, rows), 2), 8);
   if (slot.type == SlotType::kFloat) {
     const Moments moments = MomentsOf(stats);
-    row += Format("               %.6g to %.6g, mean %.6g, deviation %.6g", stats.minimum, stats.maximum, moments.mean,
-                  moments.deviation);
-    if (stats.non_finite > 0) row += Format(", %lld not finite", static_cast<long long>(stats.non_finite));
+    row += "               " + GeneralNumber(stats.minimum) + " to " + GeneralNumber(stats.maximum) + ", mean " +
+           GeneralNumber(moments.mean) + ", deviation " + GeneralNumber(moments.deviation);
+    if (stats.non_finite > 0) row += ", " + std::to_string(stats.non_finite) + " not finite";
   } else {
-    row += Format("  %s%11.0f", stats.ids.exact() ? " " : "~", stats.ids.cardinality());
+    row += (stats.ids.exact() ? "   " : "  ~") + Right(FixedNumber(stats.ids.cardinality(), 0), 11);
   }
   return row;
 }
@@ -126,7 +124,8 @@ std::string DatasetStats::AsJson(size_t top) const {
 std::string DatasetStats::AsTable(size_t top) const {
   std::string table = std::to_string(rows_) + " rows";
   if (label_rate()) {
-    table += Format(", label rate %.4f (%s)", *label_rate(), schema_->used()[static_cast<size_t>(label_)].name.c_str());
+    table += ", label rate " + FixedNumber(*label_rate(), 4) + " (" +
+             schema_->used()[static_cast<size_t>(label_)].name + ")";
     if (odd_labels_ > 0) table += "; labels neither 0 nor 1: " + std::to_string(odd_labels_);
   }
   size_t name_width = 4;
@@ -138,14 +137,13 @@ std::string DatasetStats::AsTable(size_t top) const {
     table += SlotRow(slot, stats, rows_, name_width) + "\n";
     if (slot.is_dense) continue;
     table += "    lengths:";
-    for (const auto& [bucket, rows] : stats.lengths)
-      table += Format(" %s: %lld", LengthName(bucket).c_str(), static_cast<long long>(rows));
+    for (const auto& [bucket, rows] : stats.lengths) table += " " + LengthName(bucket) + ": " + std::to_string(rows);
     table.push_back('\n');
     if (slot.type == SlotType::kFloat) continue;
     table += "    top:";
     for (const IdCounts::Entry& entry : stats.ids.Top(top)) {
-      table += Format(" %llu: %lld", static_cast<unsigned long long>(entry.id), static_cast<long long>(entry.count));
-      if (label_ >= 0) table += Format(" (%.3f)", Ratio(entry.clicks, entry.count));
+      table += " " + std::to_string(entry.id) + ": " + std::to_string(entry.count);
+      if (label_ >= 0) table += " (" + FixedNumber(Ratio(entry.clicks, entry.count), 3) + ")";
     }
     table.push_back('\n');
   }

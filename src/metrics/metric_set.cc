@@ -10,6 +10,7 @@
 
 #include "core/caught.h"
 #include "core/lower_case.h"
+#include "core/number_format.h"
 #include "kernels/non_finite.h"
 #include "program/var_meta.h"
 #include "runtime/batch_check.h"
@@ -193,14 +194,10 @@ MetricRemarks MetricSet::Remarks(const MetricValues& values, const MetricTotals&
 }
 
 std::string MetricText(const std::string& name, double value, const MetricValues& bounds) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.6f", value);
-  if (std::isnan(value)) return "nan";
+  const std::string text = FixedNumber(value, 6);
   const auto bound = std::find_if(bounds.begin(), bounds.end(), [&](const auto& one) { return one.first == name; });
   if (bound == bounds.end() || bound->second <= kLeastBound) return text;
-  std::string shown = text;
-  std::snprintf(text, sizeof(text), " +- %.2g", bound->second);
-  return shown + text;
+  return text + " +- " + GeneralNumber(bound->second, 2);
 }
 
 double MetricSet::Loss(const MetricTotals& totals) const {

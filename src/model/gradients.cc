@@ -1,5 +1,6 @@
 #include <string>
 
+#include "core/shortest_number.h"
 #include "model/lowering.h"
 #include "program/field_traits.h"
 #include "program/oneof_names.h"
@@ -122,7 +123,7 @@ void CheckGradientSettings(Lowering& lowering, const std::string& where, const R
   if (clip == nullptr) return;
   check("clip", *clip);
   if (clip->has_value() && !((clip->has_min_value() ? clip->min_value() : -clip->value()) <= clip->value())) {
-    lowering.Problem(where, "clip: value must not be below min_value; " + std::to_string(clip->value()));
+    lowering.Problem(where, "clip: value must not be below min_value; " + ShortestNumber(clip->value()));
   }
   if (clip->kind_case() == GradientClip::KIND_NOT_SET) {
     lowering.Problem(where, "clip: needs " + OneofNames<GradientClip>("kind") + ", as in clip { norm: 5 }");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
+#include "core/shortest_number.h"
 #include "model/layer_kinds.h"
 #include "program/ctr_accessor.h"
 #include "program/model_defaults.h"
@@ -330,7 +331,7 @@ bool LowerActivation(Lowering& lowering, const std::string& where, const std::st
 bool LowerDropout(Lowering& lowering, const std::string& where, const std::string& name, const DropoutLayer& layer) {
   const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
   if (!(layer.prob() >= 0 && layer.prob() < 1)) {
-    lowering.Problem(where, "prob: must be in [0, 1); " + std::to_string(layer.prob()));
+    lowering.Problem(where, "prob: must be in [0, 1); " + ShortestNumber(layer.prob()));
     return false;
   }
   if (!in) return false;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/shortest_number.h"
 #include "model/lowering.h"
 #include "program/model_defaults.h"
 
@@ -305,7 +306,7 @@ std::optional<LoweredTask> LowerTask(Lowering& lowering, const LossContext& cont
   }
   const LossKind& kind = **found;
   const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, loss.attrs(), kind.attrs, name);
-  if (!(loss.l2() >= 0)) lowering.Problem(where, "l2: must not be negative; " + std::to_string(loss.l2()));
+  if (!(loss.l2() >= 0)) lowering.Problem(where, "l2: must not be negative; " + ShortestNumber(loss.l2()));
   const std::optional<std::vector<std::string>> in = LossInputs(lowering, context, kind, name);
   if (loss.label().empty()) lowering.Problem(where, "label: names no slot");
   const SlotSpec* slot = loss.label().empty() ? nullptr : lowering.OneValueSlot(where, "label", loss.label());
@@ -382,7 +383,7 @@ bool CheckDownsample(Lowering& lowering) {
     (void)lowering.OneValueSlot("downsample", "label", desc.label());
   }
   if (!(desc.rate() > 0 && desc.rate() <= 1)) {
-    lowering.Problem("downsample", "rate: must be above 0 and at most 1; " + std::to_string(desc.rate()));
+    lowering.Problem("downsample", "rate: must be above 0 and at most 1; " + ShortestNumber(desc.rate()));
   }
   if (desc.correction() == DownsampleDesc::PREDICTION && desc.value() != 0 && desc.value() != 1) {
     lowering.Problem("downsample",
@@ -452,7 +453,7 @@ LoweredLoss LowerLoss(Lowering& lowering) {
     const LossContext context{loss, is_one ? std::string(kWhere) : "loss \"" + loss.name() + "\"", "loss" + suffix,
                               suffix};
     if (!(loss.weight() >= 0 && std::isfinite(loss.weight()))) {
-      lowering.Problem(context.where, "weight: must be 0 or more; " + std::to_string(loss.weight()));
+      lowering.Problem(context.where, "weight: must be 0 or more; " + ShortestNumber(loss.weight()));
     }
     l2 += static_cast<double>(loss.l2());
     total_weight += static_cast<double>(loss.weight());

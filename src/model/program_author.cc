@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/edit_distance.h"
+#include "core/shortest_number.h"
 #include "program/ctr_accessor.h"
 #include "program/op_check.h"
 #include "program/optimizer_rule.h"
@@ -98,7 +99,7 @@ Status ProgramAuthor::SetRule(const std::string& name, const ParameterRule& rule
     return InvalidConfig(where + " has other rules already: " + known->ShortDebugString());
   }
   if (!(rule.rate() >= 0)) {
-    lowering_->Problem(where, "rate: must not be negative; " + std::to_string(rule.rate()));
+    lowering_->Problem(where, "rate: must not be negative; " + ShortestNumber(rule.rate()));
   }
   if (rule.clip().has_global_norm()) {
     lowering_->Problem(where, "clip: global_norm is of all gradients; give it to the optimizer");

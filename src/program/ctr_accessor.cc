@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/edit_distance.h"
+#include "core/shortest_number.h"
 #include "model.pb.h"
 
 namespace millrace {
@@ -75,20 +76,13 @@ class AccessorCheck {
       }
       if (bounds.empty() || (bounds.size() == 2 && bounds[0] <= bounds[1])) return;
       std::string text;
-      for (const float bound : bounds) text += (text.empty() ? "" : ", ") + ShownBound(bound);
+      for (const float bound : bounds) text += (text.empty() ? "" : ", ") + ShortestNumber(bound);
       Add(path + "." + field + ".weight_bounds",
           "weight_bounds are two numbers, the least and the largest weight, not [" + text + "]");
     };
     settings("naive", rule.has_naive(), rule.naive().weight_bounds());
     settings("adagrad", rule.has_adagrad(), rule.adagrad().weight_bounds());
     settings("adam", rule.has_adam(), rule.adam().weight_bounds());
-  }
-
-  static std::string ShownBound(float bound) {
-    std::string text = std::to_string(bound);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.ends_with('.')) text.pop_back();
-    return text;
   }
 
   std::vector<AccessorProblem> problems_;

@@ -1,7 +1,6 @@
 #include "program/model_defaults.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/lower_case.h"
 
@@ -51,9 +50,7 @@ int ClassesRead(const ModelDesc& model, const LossDesc& loss) {
 }
 
 std::string NameMistake(const std::string& name) {
-  const auto fits = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
-  };
+  const auto fits = [](char c) { return IsLetterOrDigit(c) || c == '_' || c == '-' || c == '.'; };
   if (!name.empty() && std::all_of(name.begin(), name.end(), fits)) return "";
   return "\"" + name + "\" is no name: letters, digits, \"_\", \"-\" and \".\" make one";
 }

@@ -3,13 +3,13 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <stdexcept>
 
 #include "core/edit_distance.h"
 #include "core/exception_text.h"
 #include "core/harmless_text.h"
+#include "core/lower_case.h"
 #include "program/var_meta.h"
 
 namespace millrace {
@@ -79,9 +79,9 @@ std::string LowerLetters(std::string_view text, bool with_digits) {
   std::string letters;
   for (const char c : text) {
     const bool is_digit = c >= '0' && c <= '9';
-    if (with_digits || !is_digit) letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (with_digits || !is_digit) letters += c;
   }
-  return letters;
+  return LowerCase(std::move(letters));
 }
 
 /// How many letters of `wanted` lie between the words, cut at '_', that it begins and ends with as `name` does: the

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/harmless_text.h"
+#include "core/number_format.h"
 
 namespace millrace {
 namespace {
@@ -35,22 +36,13 @@ struct Span {
   }
 };
 
-std::string Coordinate(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f", value);
-  return text;
-}
+std::string Coordinate(double value) { return FixedNumber(value, 1); }
 
 std::string TickText(double value, double step) {
-  char text[48];
   const double size = std::max(std::abs(value), step);
-  if (size >= 1e15 || step < 1e-9) {
-    std::snprintf(text, sizeof(text), "%.3g", value);
-    return text;
-  }
+  if (size >= 1e15 || step < 1e-9) return GeneralNumber(value, 3);
   const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
-  std::snprintf(text, sizeof(text), "%.*f", digits, value);
-  std::string shown = text;
+  std::string shown = FixedNumber(value, digits);
   // Groups of three digits: "120 000".
   const size_t point = std::min(shown.find('.'), shown.size());
   for (size_t place = point; place > 3 + (shown[0] == '-' ? 1 : 0); place -= 3) shown.insert(place - 3, "&#8239;");

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/changed_fields.h"
+#include "core/number_format.h"
 #include "core/shortened.h"
 #include "metrics/metric_list.h"
 #include "trainer_desc.pb.h"
@@ -213,12 +214,6 @@ std::vector<ValueColumn> ValueColumns(const std::vector<RunRecord>& runs) {
   return columns;
 }
 
-std::string FixedDigits(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f", digits, value);
-  return text;
-}
-
 /// The mean over runs and its standard error; of one run its value. NaN: no run has any.
 struct Mean {
   double value = kUnknown;
@@ -245,8 +240,8 @@ Mean MeanOf(const ValueColumn& column, const std::vector<size_t>& runs) {
 
 std::string TextOf(const ValueColumn& column, const Mean& mean) {
   if (std::isnan(mean.value)) return "";
-  std::string text = FixedDigits(mean.value, column.digits);
-  if (column.better.has_value() && !std::isnan(mean.error)) text += " +- " + FixedDigits(mean.error, column.digits);
+  std::string text = FixedNumber(mean.value, column.digits);
+  if (column.better.has_value() && !std::isnan(mean.error)) text += " +- " + FixedNumber(mean.error, column.digits);
   return text;
 }
 

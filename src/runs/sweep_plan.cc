@@ -1,7 +1,6 @@
 #include "runs/sweep_plan.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -15,6 +14,7 @@
 #include "config/text_file.h"
 #include "config/text_parser.h"
 #include "core/hash.h"
+#include "core/lower_case.h"
 #include "core/rng.h"
 #include "runs/run_comparison.h"
 #include "sweep.pb.h"
@@ -211,7 +211,7 @@ void CheckSweep(const SweepDesc& desc, const TrainerDesc& job, const FieldPositi
 std::string NamePart(const std::string& value) {
   std::string part;
   for (const char c : value) {
-    const bool stays = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+' || c == '_';
+    const bool stays = IsLetterOrDigit(c) || c == '.' || c == '-' || c == '+' || c == '_';
     if (stays) {
       part += c;
     } else if (!part.empty() && part.back() != '_') {

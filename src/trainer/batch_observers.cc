@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/float_text.h"
+#include "core/number_format.h"
 #include "core/words.h"
 #include "ops/loss/auc.h"
 #include "program/counters.h"
@@ -55,17 +56,14 @@ std::string FetchText(const FetchLine& line) {
   std::string text = "time: [" + LocalTime() + "], batch: [" + std::to_string(line.batch) + "]";
   for (const FetchLine::Value& value : line.values) {
     text += ", " + value.label + "[" + std::to_string(value.values.size()) + "]:[";
-    char number[32];
     for (size_t i = 0; i < value.values.size(); ++i) {
       // A whole number is shown whole: it may be an id.
       const bool is_whole = std::trunc(value.values[i]) == value.values[i] && std::abs(value.values[i]) < 0x1p53;
-      std::snprintf(number, sizeof(number), is_whole ? "%.0f" : "%.6g", WithoutNanSign(value.values[i]));
-      text += (i == 0 ? "" : " ") + std::string(number);
+      text += (i == 0 ? "" : " ") + (is_whole ? FixedNumber(value.values[i], 0) : GeneralNumber(value.values[i]));
     }
     text += "]";
     if (value.bound <= kLeastBound) continue;
-    std::snprintf(number, sizeof(number), " +- %.2g", value.bound);
-    text += number;
+    text += " +- " + GeneralNumber(value.bound, 2);
   }
   return text + "\n";
 }
@@ -285,11 +283,10 @@ Status ProfileObserver::OnBatch(const TrainedBatch& trained) {
   }
   const double read = 1e-9 * static_cast<double>(read_nanoseconds_);
   const double run = 1e-9 * static_cast<double>(run_nanoseconds_);
-  text += "mean read time: " + std::to_string(read / batches) + "s\n";
-  text += "IO percent: " + std::to_string(100 * read / (read + run)) + "\n";
-  char rate[64];
-  std::snprintf(rate, sizeof(rate), "%6.2f instances/s\n", static_cast<double>(examples_) / (read + run));
-  Say(text + rate);
+  text += "mean read time: " + FixedNumber(read / batches, 6) + "s\n";
+  text += "IO percent: " + FixedNumber(100 * read / (read + run), 6) + "\n";
+  const std::string rate = FixedNumber(static_cast<double>(examples_) / (read + run), 2);
+  Say(text + std::string(rate.size() < 6 ? 6 - rate.size() : 0, ' ') + rate + " instances/s\n");
   return Status::Ok();
 }
 

@@ -9,6 +9,7 @@
 #include "core/elapsed.h"
 #include "core/hash.h"
 #include "core/json_writer.h"
+#include "core/number_format.h"
 #include "dataset/in_memory_dataset.h"
 #include "trainer/evaluator.h"
 #include "trainer/quality_watch.h"
@@ -131,13 +132,12 @@ std::string ImportanceJson(const ImportanceReport& report) {
 std::string ImportanceTable(const ImportanceReport& report) {
   size_t width = 4;
   for (const FeatureImportance& group : report.groups) width = std::max(width, group.name.size());
-  char line[160];
-  std::snprintf(line, sizeof(line), "feature importance: %s %.6f on %lld rows; worse by, mean of %d and its error\n",
-                report.metric.c_str(), report.baseline, static_cast<long long>(report.examples), report.repeats);
-  std::string text = line;
+  std::string text = "feature importance: " + report.metric + " " + FixedNumber(report.baseline, 6) + " on " +
+                     std::to_string(report.examples) + " rows; worse by, mean of " + std::to_string(report.repeats) +
+                     " and its error\n";
   for (const FeatureImportance& group : report.groups) {
-    std::snprintf(line, sizeof(line), "  %.6f +- %.6f\n", group.drop, group.error);
-    text += "  " + group.name + std::string(width - group.name.size(), ' ') + line;
+    text += "  " + group.name + std::string(width - group.name.size(), ' ') + "  " + FixedNumber(group.drop, 6) +
+            " +- " + FixedNumber(group.error, 6) + "\n";
   }
   return text;
 }

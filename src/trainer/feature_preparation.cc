@@ -11,6 +11,7 @@
 
 #include "config/feed_names.h"
 #include "core/harmless_text.h"
+#include "core/number_format.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
 #include "datafeed/file_columns.h"
@@ -95,8 +96,8 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   }
   if (how.terminal != nullptr) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    std::fprintf(how.terminal, "statistics of features: %lld rows, %.1f s\n", static_cast<long long>(states.rows()),
-                 seconds.count());
+    std::fprintf(how.terminal, "statistics of features: %lld rows, %s s\n", static_cast<long long>(states.rows()),
+                 FixedNumber(seconds.count(), 1).c_str());
   }
   desc.mutable_data_desc()->mutable_feature_states()->MergeFrom(states);
   if (how.ranks == nullptr || how.ranks->leads()) {

@@ -13,6 +13,7 @@
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
 #include "core/elapsed.h"
+#include "core/number_format.h"
 #include "core/version.h"
 #include "program/rate_variables.h"
 #include "runtime/transfer.h"
@@ -194,9 +195,7 @@ Result<std::string> RateText(const Tensor& tensor) {
   if (tensor.dtype() != DType::kFloat32 || tensor.numel() != 1) return "(" + tensor.dims().ToString() + ")";
   HostView host_view;
   MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
-  char text[32];
-  std::snprintf(text, sizeof(text), "%g", static_cast<double>(shown->data<float>()[0]));
-  return std::string(text);
+  return GeneralNumber(static_cast<double>(shown->data<float>()[0]));
 }
 
 /// What of a run's state the manifest holds beside the input's files.

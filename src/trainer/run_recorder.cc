@@ -13,6 +13,7 @@
 #include "config/feed_names.h"
 #include "core/float_text.h"
 #include "core/json_writer.h"
+#include "core/number_format.h"
 #include "core/replace_folder.h"
 #include "core/words.h"
 #include "trainer/batch_observers.h"
@@ -197,8 +198,8 @@ void RunRecorder::ShowEval(const EvalReport& report) {
   }
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   progress_.Clear();
-  std::fprintf(output_.terminal, "%s (%lld examples, %.1f s)\n", text.c_str(), static_cast<long long>(report.examples),
-               report.seconds);
+  std::fprintf(output_.terminal, "%s (%lld examples, %s s)\n", text.c_str(), static_cast<long long>(report.examples),
+               FixedNumber(report.seconds, 1).c_str());
   const std::string what = report.set.empty() ? "evaluation: " : "evaluation of " + report.set + ": ";
   ShowRemarks(what, report.remarks);
   ShowLeftOut(what, report.data);
@@ -255,7 +256,7 @@ void RunRecorder::ShowPass(const PassReport& report) {
     text += ", " + name + " " + MetricText(name, value, report.remarks.bounds);
   }
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
-  std::fprintf(output_.terminal, "%s, %.0f examples/s\n", text.c_str(), rate);
+  std::fprintf(output_.terminal, "%s, %s examples/s\n", text.c_str(), FixedNumber(rate, 0).c_str());
   ShowRemarks("", report.remarks);
   ShowLeftOut("", report.data);
   ShowValueWarnings("", report.data, Reads::kTraining);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/json_writer.h"
+#include "core/number_format.h"
 #include "device_worker/device_worker.h"
 
 namespace millrace {
@@ -31,13 +32,6 @@ double Stage(const Stages& stages, const std::string& name) {
 double Stage(const RunSummary& summary, const std::string& name) { return Stage(summary.stage_seconds, name); }
 
 std::string Percent(double share) { return std::to_string(std::lround(100 * share)) + "%"; }
-
-std::string Fixed(double value, int digits) {
-  if (std::isnan(value)) return "nan";  // its sign says nothing
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f", digits, value);
-  return text;
-}
 
 // A reader takes a file at a time: more of them than files have nothing to do.
 std::string MoreReaders(const RunSummary& summary) {
@@ -180,7 +174,7 @@ std::string OfThisRun(const RunSummary& summary) {
 std::string LoadingLine(const RunSummary& summary) {
   const double seconds = Stage(summary, "load");
   if (seconds < 0.05) return "";
-  return "  loading     " + Fixed(seconds, 1) + " s before that, which examples/s leaves out\n";
+  return "  loading     " + FixedNumber(seconds, 1) + " s before that, which examples/s leaves out\n";
 }
 
 std::string ValuesLine(const MetricValues& values, const MetricRemarks& remarks) {
@@ -243,7 +237,7 @@ std::string FetchedLine(const RunSummary& summary) {
   constexpr size_t kShown = 4;
   for (const FetchLine::Value& value : summary.fetched) {
     text += "  " + value.label;
-    for (size_t i = 0; i < std::min(value.values.size(), kShown); ++i) text += " " + Fixed(value.values[i], 6);
+    for (size_t i = 0; i < std::min(value.values.size(), kShown); ++i) text += " " + FixedNumber(value.values[i], 6);
     if (value.values.size() > kShown) text += " ... (" + std::to_string(value.values.size()) + " values)";
     if (value.values.empty()) text += " (no value)";
   }
@@ -313,11 +307,12 @@ std::string CalibrationsText(const Calibrations& calibrations) {
       text += "not: of the evaluation's examples " + task.failure + "\n";
       continue;
     }
-    text += task.is_isotonic
-                ? "by " + std::to_string(fit.points.size()) + " points"
-                : "slope " + Fixed(static_cast<double>(fit.slope), 4) + ", intercept " + Fixed(fit.intercept_at_0(), 4);
-    text += ": logloss " + Fixed(fit.before.logloss, 6) + " -> " + Fixed(fit.after.logloss, 6) + ", calibration " +
-            Fixed(fit.before.calibration, 6) + " -> " + Fixed(fit.after.calibration, 6) + "\n";
+    text += task.is_isotonic ? "by " + std::to_string(fit.points.size()) + " points"
+                             : "slope " + FixedNumber(static_cast<double>(fit.slope), 4) + ", intercept " +
+                                   FixedNumber(fit.intercept_at_0(), 4);
+    text += ": logloss " + FixedNumber(fit.before.logloss, 6) + " -> " + FixedNumber(fit.after.logloss, 6) +
+            ", calibration " + FixedNumber(fit.before.calibration, 6) + " -> " + FixedNumber(fit.after.calibration, 6) +
+            "\n";
     if (fit.slope < 0) {
       text += "              the slope is negative: predictions rise where labels fall; look at label and evaluation\n";
     }
@@ -531,8 +526,9 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
                      : summary.infer              ? "inferred"
                                                   : "trained";
   std::string text = std::string(what) + ": " + std::to_string(summary.examples) + " examples in " +
-                     std::to_string(summary.batches) + " batches, " + OfThisRun(summary) + Fixed(summary.seconds, 1) +
-                     " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " + Trainers(summary) + "\n";
+                     std::to_string(summary.batches) + " batches, " + OfThisRun(summary) +
+                     FixedNumber(summary.seconds, 1) + " s, " + FixedNumber(summary.examples_per_second(), 0) +
+                     " examples/s, " + Trainers(summary) + "\n";
   text += LoadingLine(summary);
   if (const MetricValues shown = WithLoss(summary.loss, summary.metrics); !shown.empty()) {
     text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(shown, summary.remarks) + "\n";
@@ -586,8 +582,8 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   if (!summary.interrupted || !has_checkpoint) return text;
   if (summary.unsaved_seconds > 0) {
     text += "  not saved   the last " + std::to_string(summary.batches - summary.saved_step) + " batches, " +
-            Fixed(summary.unsaved_seconds, 1) + " s: to save them would have taken about " +
-            Fixed(summary.seconds_to_save, 1) + " s\n";
+            FixedNumber(summary.unsaved_seconds, 1) + " s: to save them would have taken about " +
+            FixedNumber(summary.seconds_to_save, 1) + " s\n";
     if (summary.saved_step == 0) return text;
   }
   text += "  go on       with --resume=auto\n";

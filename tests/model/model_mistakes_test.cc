@@ -59,7 +59,7 @@ const MistakeCase kMistakes[] = {
      "mixture, "},
     {"DropoutProbability",
      "layer { name: 'd' dropout { in: 'dense' prob: 1 } } layer { name: 'y' fc { in: 'd' units: 1 } }",
-     "layer \"d\": prob: must be in [0, 1); 1.000000"},
+     "layer \"d\": prob: must be in [0, 1); 1"},
     {"UnknownOperator", "layer { name: 'y' op { type: 'reluu' inputs { name: 'X' vars: 'dense' } } }",
      "layer \"y\": type: no operator \"reluu\"; did you mean \"relu\"?"},
     {"UnknownOperatorInput", "layer { name: 'y' op { type: 'scale' inputs { name: 'Xs' vars: 'dense' } } }",
@@ -121,7 +121,7 @@ TEST(ModelMistakesOfTheEndTest, LossMetricsAndOptimizers) {
             "table \"t\": optimizer: adam: lr: must be above 0, not 0\n"
             "table \"t\": optimizer: adam: beta1: must be in [0, 1), not 1\n"
             "table \"t\": optimizer: schedule: cosine: decay_steps must be at least 1, not 0\n"
-            "loss: l2: must not be negative; -1.000000\n"
+            "loss: l2: must not be negative; -1\n"
             "loss: in: no layer or slot \"z\"\n"
             "loss: label: slot \"C1\" must have one value an example; set is_dense: true and shape: [-1, 1]\n"
             "metric GAUC: group: missing; name the slot whose first id groups examples\n"

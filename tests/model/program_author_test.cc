@@ -309,7 +309,7 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
       {"sgd {} clip {}", "optimizer: clip: needs value, norm or global_norm, as in clip { norm: 5 }"},
       {"sgd {} clip { norm: 0 }", "optimizer: clip: norm must be above 0, not 0"},
       {"sgd {} clip { global_norm: -1 }", "optimizer: clip: global_norm must be above 0, not -1"},
-      {"sgd {} clip { value: 1 min_value: 2 }", "optimizer: clip: value must not be below min_value; 1.000000"},
+      {"sgd {} clip { value: 1 min_value: 2 }", "optimizer: clip: value must not be below min_value; 1"},
       {"sgd {} regularization { l1: -1 }", "optimizer: regularization: l1 must not be negative, not -1"},
       {"rmsprop { momentum: 1 }", "optimizer: rmsprop: momentum: must be in [0, 1), not 1"},
       {"decayed_adagrad { decay: 2 }", "optimizer: decayed_adagrad: decay: must be in [0, 1), not 2"},
@@ -320,7 +320,7 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
     EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>(mistake.optimizer)).status().message(), mistake.message);
   }
   EXPECT_EQ(author->SetRule("w", FromText<ParameterRule>("rate: -1")).message(),
-            "parameter \"w\": rate: must not be negative; -1.000000");
+            "parameter \"w\": rate: must not be negative; -1");
   EXPECT_EQ(author->SetRule("w", FromText<ParameterRule>("clip { global_norm: 1 }")).message(),
             "parameter \"w\": clip: global_norm is of all gradients; give it to the optimizer");
   EXPECT_TRUE(author->SetRule("w", FromText<ParameterRule>("rate: 2")).ok());

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "core/shortest_number.h"
 #include "ops/kernel.h"
 #include "ops/loss/class_labels.h"
 #include "program/op_registry.h"
@@ -151,7 +152,7 @@ class AucKernel : public BoundKernel<AucKernel> {
       const float p = predict[(i + 1) * width - 1];
       if (!(p >= 0 && p <= 1)) {
         return BadData("the prediction of " + context.DescribeRow(static_cast<int>(i)) +
-                       " is not from 0 to 1: " + std::to_string(p));
+                       " is not from 0 to 1: " + ShortestNumber(p));
       }
       const auto bucket = static_cast<int64_t>(p * static_cast<float>(length_ - 1));
       if (label[i] > 0) ++pos[bucket];

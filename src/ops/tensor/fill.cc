@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 
+#include "core/float_text.h"
 #include "ops/kernel.h"
 #include "ops/shape_input.h"
 #include "ops/tensor/in_pieces.h"
@@ -14,9 +13,8 @@ namespace {
 Result<double> ReadValue(const OpView& op) {
   const std::string text = op.String("str_value");
   if (text.empty()) return static_cast<double>(op.Float("value"));
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (*end == '\0') return value;
+  double value = 0;
+  if (ParseDouble(text, &value) != FloatText::kNoNumber) return value;
   return InvalidConfig(op.type() + ": str_value is no number: \"" + text + "\"");
 }
 

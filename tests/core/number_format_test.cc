@@ -1,0 +1,50 @@
+#include "core/number_format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "core/float_text.h"
+
+namespace millrace {
+namespace {
+
+std::string Printf(const char* format, int digits, double value) {
+  char text[400];
+  std::snprintf(text, sizeof(text), format, digits, value);
+  return text;
+}
+
+TEST(NumberFormat, WritesWhatPrintfWritesInTheCLocale) {
+  for (const double value : {0.0, -0.0, 0.5, 1.0 / 3, -2.675, 1e-7, 123456.5, 1e15, 1.8e308, 5e-324,
+                             std::numeric_limits<double>::infinity()}) {
+    for (const int digits : {0, 1, 2, 6, 9}) {
+      EXPECT_EQ(FixedNumber(value, digits), Printf("%.*f", digits, value));
+      EXPECT_EQ(GeneralNumber(value, digits), Printf("%.*g", digits, value));
+    }
+  }
+  EXPECT_EQ(FixedNumber(-std::nan(""), 2), "nan");
+}
+
+TEST(ParseDouble, ReadsAWholeTextAndNothingElse) {
+  double value = 7;
+  for (const char* text : {"", " ", "0,25", "1 ", "1.5x", "+", "0x", "nane"}) {
+    EXPECT_EQ(ParseDouble(text, &value), FloatText::kNoNumber) << text;
+  }
+  EXPECT_EQ(value, 7);
+  const std::pair<const char*, double> numbers[] = {{"0.25", 0.25},         {"-1e-300", -1e-300},
+                                                    {"+.5", 0.5},           {"0x1p-2", 0.25},
+                                                    {"123456789.125", 123456789.125}};
+  for (const auto& [text, expected] : numbers) {
+    EXPECT_EQ(ParseDouble(text, &value), FloatText::kFinite) << text;
+    EXPECT_EQ(value, expected) << text;
+  }
+  EXPECT_EQ(ParseDouble("-1e400", &value), FloatText::kOverflow);
+  EXPECT_EQ(value, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(ParseDouble("inf", &value), FloatText::kNonFinite);
+}
+
+}  // namespace
+}  // namespace millrace
