@@ -5,7 +5,11 @@
 
 Numbers and letters are read and written alike in every locale: the functions of C that ask the process's locale are
 refused, since a Python that imports the package may have one in which 0.5 is "0,5". core/float_text.h,
-core/number_format.h and core/lower_case.h have what takes their place. Comments are not looked at.
+core/number_format.h and core/lower_case.h have what takes their place.
+
+What is printed may have names and values of data or of a model, and a terminal obeys control characters: programs print
+to `stderr`, which core/terminal.h guards, and to standard output by its PrintOut. Other ways are refused but in the
+files that write data. Comments are not looked at.
 """
 
 import os
@@ -23,6 +27,12 @@ REFUSED = [
     (r"\b(is(alpha|alnum|upper|lower|space|digit|xdigit|print|punct|cntrl|graph|blank)|to(lower|upper)|strn?casecmp|strcoll)\s*\(",
      LETTERS, ()),
     (r"\b(setlocale|localeconv|std::locale|imbue)\b", "no text depends on the locale", ()),
+    (r"\b(std::cout|std::clog|(?:std::)?v?printf\s*\(|(?:std::)?(?:puts|putchar)\s*\(|write\s*\(\s*STDOUT_FILENO|(?:fputs|fputc|fwrite|fprintf)\s*\([^;]*\bstdout\b)",
+     "PrintOut of core/terminal.h shows control characters of names and values as \\x1b",
+     ("core/terminal.cc", "app/inspect_main.cc")),
+    (r"\bwrite\s*\(\s*STDERR_FILENO\b|\bUnguarded\s*\(|/dev/(tty|stderr|stdout)", "stderr is guarded by core/terminal.h, and its descriptor is not",
+     ("core/terminal.cc", "core/terminal.h", "core/words.cc", "trainer/progress_line.cc", "app/command_line.cc",
+      "core/stderr_tail.cc", "plugin/fault_report.cc")),
 ]
 
 

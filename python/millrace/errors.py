@@ -4,10 +4,19 @@ __all__ = ["Error", "ConfigError", "DataError", "NotFoundError", "AlreadyExistsE
            "CancelledError", "EOFException", "InternalError", "MillraceWarning", "StopTraining"]
 
 
+def _harmless(arguments):
+    """Texts as a terminal may show them: names and values in them may come from data or a model."""
+    from ._millrace import harmless  # which raises these errors
+    return [harmless(one.encode("utf-8", "surrogateescape")) if isinstance(one, str) else one for one in arguments]
+
+
 class Error(Exception):
     """Any failure that Millrace reports. `code` names its kind, as the programs' exit codes do."""
 
     code = "internal error"
+
+    def __init__(self, *arguments):
+        super().__init__(*_harmless(arguments))
 
 
 class ConfigError(Error, ValueError):
@@ -68,6 +77,9 @@ class StopTraining(Exception):
 
 class MillraceWarning(UserWarning):
     """A job runs, but something in it looks like a mistake."""
+
+    def __init__(self, *arguments):
+        super().__init__(*_harmless(arguments))
 
 
 _BY_CODE = {cls.code: cls for cls in (ConfigError, DataError, NotFoundError, AlreadyExistsError, IoError,

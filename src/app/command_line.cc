@@ -24,6 +24,7 @@
 #include "core/edit_distance.h"
 #include "core/harmless_text.h"
 #include "core/shortened.h"
+#include "core/terminal.h"
 #include "core/words.h"
 
 namespace millrace {
@@ -61,7 +62,7 @@ class Parser {
       }
       result_.status = InvalidConfig(text + "Run \"" + std::string(program_.name) + " --help\" for the flags.");
     } else if (help_ || version_) {
-      std::fputs((help_ ? HelpText(program_) : VersionText(program_.name)).c_str(), stdout);
+      PrintOut(help_ ? HelpText(program_) : VersionText(program_.name));
       result_.exit_code = EndProgram(program_.name, FlushStandardOutput());
     }
     return std::move(result_);
@@ -327,6 +328,7 @@ CommandLine ReadCommandLine(const ProgramInfo& program, int argc, char** argv) {
   signal(SIGCHLD, SIG_DFL);  // a parent that ignores it hands that on, and then nobody learns how a command ended
   signal(SIGXFSZ, SIG_IGN);  // a file that grew too large is an error of the write, with a message
   HoldStandardStreams();
+  GuardStandardError();
   program_name = program.name;
   std::set_terminate(EndWithReason);
   FLAGS_logtostderr = true;

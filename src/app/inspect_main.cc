@@ -1,6 +1,7 @@
 // Shows what a job's input looks like: the first batches, or statistics of every slot. Writes it as binary files.
 
 #include <gflags/gflags.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "app/stop_on_signal.h"
 #include "app/write_records.h"
 #include "batch/slot_batch.h"
+#include "core/terminal.h"
 #include "inspect/batch_json.h"
 #include "inspect/multi_slot_text.h"
 #include "inspect/slot_stats.h"
@@ -93,7 +95,7 @@ Status RunRecords(const CommandLine& line, const std::stop_token& stop) {
 Status ShowPlugin(const CommandLine& line) {
   if (line.arguments.size() != 2) return InvalidConfig("which plugin? inspect plugin FILE");
   MR_ASSIGN(const std::string text, ListPlugin(line.arguments[1]));
-  std::fputs(text.c_str(), stdout);
+  PrintOut(text);
   return FlushStandardOutput();
 }
 
@@ -101,7 +103,7 @@ Status ShowTables(const CommandLine& line) {
   const std::vector<std::string> files(line.arguments.begin() + 1, line.arguments.end());
   if (files.empty()) return InvalidConfig("which files? inspect table CHECKPOINT_DIR/step-000000000100/tables/NAME");
   MR_ASSIGN(const std::string text, ListTables(files));
-  std::fputs(text.c_str(), stdout);
+  PrintOut(text);
   return FlushStandardOutput();
 }
 
@@ -153,7 +155,7 @@ Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
     desc = job.config.desc->data_desc();
   }
   if (desc.feature_size() == 0) return InvalidConfig("it has no features: its slots stand in lines as they are");
-  std::fputs(ListFeatures(desc, FLAGS_top).c_str(), stdout);
+  PrintOut(ListFeatures(desc, FLAGS_top));
   return FlushStandardOutput();
 }
 
@@ -164,7 +166,7 @@ Status ShowModel(const CommandLine& line, const std::stop_token& stop) {
     return InvalidConfig("which model? inspect model --model_dir=DIR");
   }
   MR_ASSIGN(const InferenceModel model, ReadInferenceModel(FLAGS_model_dir, 1, stop));
-  std::fputs(ListModel(model).c_str(), stdout);
+  PrintOut(ListModel(model));
   return FlushStandardOutput();
 }
 
@@ -201,6 +203,13 @@ Status CheckFlags(const CommandLine& line) {
 }
 
 Status PrintLine(const std::string& text) {
+  PrintOut(text);
+  return FlushStandardOutput();
+}
+
+/// Lines that are read again are data, to the byte, except for who looks at them.
+Status PrintData(const std::string& text) {
+  if (::isatty(STDOUT_FILENO) == 1) return PrintLine(text);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return FlushStandardOutput();
 }
@@ -209,7 +218,7 @@ Status Head(JobInput& input, std::stop_token stop) {
   int64_t number = 0;
   return input.ForEachBatch(FLAGS_batches, stop, [&number](const SlotBatch& batch) {
     const int64_t n = number++;
-    if (FLAGS_format == "multi_slot") return PrintLine(BatchAsMultiSlot(batch));
+    if (FLAGS_format == "multi_slot") return PrintData(BatchAsMultiSlot(batch));
     return PrintLine(FLAGS_format == "table" ? BatchAsTable(batch, n, FLAGS_max_values) : BatchAsJson(batch, n) + "\n");
   });
 }

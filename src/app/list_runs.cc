@@ -7,6 +7,7 @@
 #include "app/command_line.h"
 #include "core/file.h"
 #include "core/harmless_text.h"
+#include "core/terminal.h"
 #include "runs/run_comparison.h"
 #include "runs/run_folder.h"
 #include "runs/run_table_text.h"
@@ -87,7 +88,7 @@ Status ListRuns(const RunsRequest& request) {
   for (const RunRecord& run : runs) {
     for (const std::string& note : run.notes) std::fprintf(stderr, "note: %s\n", Harmless(note).c_str());
   }
-  std::fputs(table_text.c_str(), stdout);
+  PrintOut(table_text);
   MR_TRY(FlushStandardOutput());
   if (!page.empty()) {
     MR_TRY(WriteFileAtomically(request.html, page));

@@ -236,7 +236,7 @@ class Comparison {
       return BadData(std::to_string(differing_) + " of " + std::to_string(compared_) + " scores differ: " + first_ +
                      "; " + numbers);
     }
-    std::fprintf(stderr, "%lld scores agree: %s\n", static_cast<long long>(compared_), numbers);
+    std::fprintf(stderr, "%lld scores agree: %s\n", static_cast<long long>(compared_), numbers.c_str());
     return Status::Ok();
   }
 
@@ -378,7 +378,7 @@ class NonFiniteScores {
       context.lines_are_piped = is_piped_;
       const float score = scores[static_cast<size_t>(at)];
       first_ = context.DescribeRow(static_cast<int>(at / static_cast<int64_t>(columns))) + " has the score " +
-               std::to_string(WithoutNanSign(score));
+               FixedNumber(WithoutNanSign(score), 6);
       std::fprintf(stderr, "warning: %s\n", first_.c_str());
     }
     count_ += found;

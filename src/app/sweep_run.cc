@@ -17,6 +17,7 @@
 #include "app/sweep_processes.h"
 #include "core/file.h"
 #include "core/json_writer.h"
+#include "core/terminal.h"
 #include "core/xxhash.h"
 #include "runs/run_comparison.h"
 #include "runs/run_folder.h"
@@ -306,7 +307,7 @@ Status SweepRun::Report() const {
       CompareRuns(runs, is_measured ? plan_.metric + (KeepsBest(plan_.jobs[0].desc) ? " best" : "") : "");
   if (!compared.ok()) compared = CompareRuns(runs, is_measured ? plan_.metric : "");
   MR_ASSIGN(const RunTable table, std::move(compared));
-  std::fputs(RunTableText(table).c_str(), stdout);
+  PrintOut(RunTableText(table));
   const std::string page = plan_.output_dir + "/runs.html";
   MR_TRY(WriteFileAtomically(page, RunsPage(runs, table)));
   if (is_measured && runs.size() > 1) TellBest(runs, table);
@@ -387,7 +388,7 @@ Status ListSweep(const SweepRequest& request, const std::stop_token& stop) {
   for (const SweepJob& job : plan.jobs) {
     std::string line = job.name;
     for (const std::string& field : job.overrides) line += " --set '" + field + "'";
-    std::printf("%s\n", line.c_str());
+    PrintOut(line + "\n");
   }
   return FlushStandardOutput();
 }

@@ -19,6 +19,7 @@
 #include "app/validate_job.h"
 #include "comm/mpi_plugin.h"
 #include "config/print_config.h"
+#include "core/terminal.h"
 #include "core/words.h"
 #include "device_worker/device_worker.h"
 #include "dist/rank_group.h"
@@ -65,7 +66,7 @@ Status PrintOps(const CompiledJob& job) {
     return InvalidConfig("--print_ops is authored, lowered or fused, not \"" + FLAGS_print_ops + "\"");
   }
   if (FLAGS_print_ops == "fused") {
-    std::fputs(PrintOps(job.train().ops()).c_str(), stdout);
+    PrintOut(PrintOps(job.train().ops()));
     return FlushStandardOutput();
   }
   const BlockDesc& block = job.model().main.blocks(0);
@@ -73,7 +74,7 @@ Status PrintOps(const CompiledJob& job) {
   if (FLAGS_print_ops == "authored") {
     std::erase_if(ops, [](const OpDesc& op) { return !IsAuthored(op); });
   }
-  std::fputs(PrintOps(ops).c_str(), stdout);
+  PrintOut(PrintOps(ops));
   return FlushStandardOutput();
 }
 
@@ -191,11 +192,11 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   LoadedConfig& config = loaded.config;
   if (leads) std::fputs(config.warnings.c_str(), stderr);
   if (FLAGS_list_ops) {
-    std::fputs(ListOps(loaded.environment.ops).c_str(), stdout);
+    PrintOut(ListOps(loaded.environment.ops));
     return FlushStandardOutput();
   }
   if (FLAGS_print_config) {
-    std::fputs(PrintConfig(*config.desc).c_str(), stdout);
+    PrintOut(PrintConfig(*config.desc));
     return FlushStandardOutput();
   }
   std::string output_dir = OutputDirOf(*config.desc);
@@ -283,7 +284,7 @@ Status RunOrListSweep(const CommandLine& line, const std::stop_token& stop) {
 
 Status ListOpsOfNoJob() {
   MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
-  std::fputs(ListOps(environment.ops).c_str(), stdout);
+  PrintOut(ListOps(environment.ops));
   return FlushStandardOutput();
 }
 

@@ -10,6 +10,7 @@
 #include "config/feed_names.h"
 #include "core/delayed_stop.h"
 #include "core/number_format.h"
+#include "core/terminal.h"
 #include "device_worker/batch_runner.h"
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
@@ -177,12 +178,13 @@ Status ValidateReaderProgram(JobSession& session, const std::stop_token& stop) {
     if (!*has_next) return BadData("reader \"" + name + "\" delivers nothing");
     std::string text;
     for (const TensorSpec& shape : shapes.value()) text += (text.empty() ? "" : ", ") + shape.ToString();
-    std::printf("reader %s: %s\n", name.c_str(), text.c_str());
+    PrintOut("reader " + name + ": " + text + "\n");
   }
   PrintParameters(session);
   size_t operators = 0;
   for (int block = 0; block < job.train().block_count(); ++block) operators += job.train().ops(block).size();
-  std::printf("operators: %zu in %d blocks\nthe job is valid\n", operators, job.train().block_count());
+  PrintOut("operators: " + std::to_string(operators) + " in " + std::to_string(job.train().block_count()) +
+           " blocks\nthe job is valid\n");
   return Status::Ok();
 }
 
@@ -192,12 +194,11 @@ void PrintParameters(const JobSession& session) {
     const Variable* variable = session.root().Find(name);
     if (variable != nullptr && variable->Is<Tensor>()) values += variable->Get<Tensor>().numel();
   }
-  std::printf("dense parameters and optimizer state: %lld values, %s MB\n", static_cast<long long>(values),
-              FixedNumber(static_cast<double>(values) * 4e-6, 1).c_str());
+  PrintOut("dense parameters and optimizer state: " + std::to_string(values) + " values, " +
+           FixedNumber(static_cast<double>(values) * 4e-6, 1) + " MB\n");
   for (const TableDesc& table : session.job().model().tables) {
-    std::printf(
-        "table %s: dim %d, %s\n", table.name().c_str(), table.dim(),
-        table.has_vocabulary() ? (std::to_string(table.vocabulary()) + " rows").c_str() : "grows with its keys");
+    PrintOut("table " + table.name() + ": dim " + std::to_string(table.dim()) + ", " +
+             (table.has_vocabulary() ? std::to_string(table.vocabulary()) + " rows" : "grows with its keys") + "\n");
   }
 }
 
@@ -226,17 +227,17 @@ Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milli
   const CompiledJob& job = session.job();
   if (job.feeds_itself()) return ValidateReaderProgram(session, stop);
   MR_ASSIGN(Sample sample, TakeSample(job, job.FilesOfPass(job.FirstPass()), "validate", stop, patience));
-  std::fputs(BatchAsTable(*sample.batch, 0, kValuesShown).c_str(), stdout);
+  PrintOut(BatchAsTable(*sample.batch, 0, kValuesShown));
   MR_ASSIGN(const std::unique_ptr<Frame> frame, MakeForward(session, stop));
   MR_ASSIGN(const PassStats read, TrySample(job, job.exports(), *frame, std::move(sample), stop));
-  if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
+  if (const std::string left_out = LeftOutLine(read); !left_out.empty()) PrintOut(left_out + "\n");
   MR_TRY(TryEvaluationSets(job, *frame, stop, patience));
   PrintParameters(session);
-  std::printf("operators: %zu a batch; matrix products: %lld FLOPs an example\n", job.train().ops().size(),
-              static_cast<long long>(FlopsPerExample(job.model().main)));
+  PrintOut("operators: " + std::to_string(job.train().ops().size()) +
+           " a batch; matrix products: " + std::to_string(FlopsPerExample(job.model().main)) + " FLOPs an example\n");
   const size_t files = job.config().files.size();
-  std::printf("%zu %s, %d %s: the job is valid\n", files, files == 1 ? "file" : "files", job.workers(),
-              job.workers() == 1 ? "worker" : "workers");
+  PrintOut(std::to_string(files) + (files == 1 ? " file, " : " files, ") + std::to_string(job.workers()) +
+           (job.workers() == 1 ? " worker" : " workers") + ": the job is valid\n");
   return Status::Ok();
 }
 

@@ -4,21 +4,12 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/plain_file.h"
+
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string KindOf(fs::file_type type) {
-  switch (type) {
-    case fs::file_type::directory: return "a folder";
-    case fs::file_type::fifo: return "a named pipe";
-    case fs::file_type::socket: return "a socket";
-    case fs::file_type::character:
-    case fs::file_type::block: return "a device";
-    default: return "no plain file";
-  }
-}
 
 /// kBadData for what the name itself brings about.
 Status CannotLookAt(const std::string& path, const std::error_code& error) {
@@ -59,9 +50,7 @@ Result<std::string> FileInFolder(const std::string& folder, const std::string& n
                    : NotFound("no such file: \"" + path + "\"");
   }
   if (error) return CannotLookAt(path, error);
-  if (status.type() != fs::file_type::regular) {
-    return BadData("\"" + path + "\" is " + KindOf(status.type()) + ", and a plain file belongs there");
-  }
+  MR_TRY(CheckPlainFile(path));
   const fs::path real = fs::canonical(path, error);
   if (error) return CannotLookAt(path, error);
   const fs::path real_folder = fs::canonical(folder, error);

@@ -30,10 +30,15 @@ void AppendQuoted(std::string_view text, std::string* out) {
       *out += "\\n";
     } else if (c == '\t') {
       *out += "\\t";
-    } else if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) {
+    } else if (text.starts_with("\xEF\xBB\xBF")) {
+      *out += "\\ufeff";
+    } else if (static_cast<unsigned char>(c) < ' ' || c == 0x7F || (c == '\xC2' && text[1] < '\xA0')) {
+      // U+0000 to U+001F, and U+007F to U+009F, which a terminal obeys as well; the second byte of those is their
+      // number.
       constexpr char kHex[] = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(text[length - 1]);
       *out += "\\u00";
-      *out += {kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
+      *out += {kHex[byte >> 4], kHex[byte & 15]};
     } else {
       *out += text.substr(0, length);
     }

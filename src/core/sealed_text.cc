@@ -1,6 +1,9 @@
 #include "core/sealed_text.h"
 
+#include <sys/stat.h>
+
 #include <charconv>
+#include <cstdint>
 
 #include "core/crc32c.h"
 #include "core/file.h"
@@ -18,6 +21,11 @@ std::string SealText(std::string text) {
 }
 
 Result<std::string> ReadSealedText(const std::string& path) {
+  constexpr int64_t kMost = int64_t{1} << 31;  // of a message of protobuf; a file with a hole may claim any size
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) == 0 && info.st_size > kMost) {
+    return BadData("\"" + path + "\" is damaged: it has " + std::to_string(info.st_size) + " bytes");
+  }
   Result<std::string> read = ReadFile(path);
   if (!read.ok()) return BadData(read.status().message());
   std::string& text = *read;

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/terminal.h"
+
 namespace millrace {
 namespace {
 
@@ -16,13 +18,13 @@ std::atomic<void (*)(const std::string&)> g_listener{nullptr};
 
 void Say(const std::string& lines) {
   if (auto* const listener = g_listener.load(); listener != nullptr) return listener(lines);
-  const std::string text = (ShowsProgress(stderr) ? kClearLine : "") + lines;
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (ShowsProgress(stderr)) std::fputs(kClearLine, Unguarded(stderr));
+  std::fwrite(lines.data(), 1, lines.size(), stderr);
 }
 
 bool ShowsProgress(std::FILE* out) {
   const char* const term = std::getenv("TERM");
-  return isatty(fileno(out)) == 1 && (term == nullptr || std::string_view(term) != "dumb");
+  return isatty(fileno(Unguarded(out))) == 1 && (term == nullptr || std::string_view(term) != "dumb");
 }
 
 void ListenToWords(void (*listener)(const std::string& lines)) { g_listener = listener; }

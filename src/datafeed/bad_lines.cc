@@ -81,7 +81,7 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
   }
   if (!(policy.max_fraction() >= 0 && policy.max_fraction() <= 1)) {
     return InvalidConfig("data_desc.bad_lines.max_fraction must be from 0 to 1, but is " +
-                         std::to_string(policy.max_fraction()));
+                         FixedNumber(policy.max_fraction(), 6));
   }
   if (policy.action() == BadLinePolicy::QUARANTINE) {
     lines->quarantine_path_ = QuarantinePath(policy, output_dir);

@@ -6,6 +6,7 @@
 
 #include "core/edit_distance.h"
 #include "core/harmless_text.h"
+#include "core/number_format.h"
 #include "core/shortened.h"
 #include "core/truth_value.h"
 #include "data_feed.pb.h"
@@ -172,11 +173,7 @@ bool Departs(const Share& now, const Share& usual) {
   return now.share() > before + std::max(margin, kDeviations * chance);
 }
 
-std::string Percent(const Share& share) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g %%", 100 * share.share());
-  return text;
-}
+std::string Percent(const Share& share) { return GeneralNumber(100 * share.share(), 3) + " %"; }
 
 /// As ValueWarnings: that rows which a model scored have other values than those that it was measured on.
 void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string>* warnings) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/default_environment.h"
+#include "core/harmless_text.h"
 #include "core/version.h"
 #include "datafeed/cell_records.h"
 #include "python/bindings.h"
@@ -62,6 +63,7 @@ PYBIND11_MODULE(_millrace, module) {
   module.def("check_feed_type", [](const std::string& name) {
     millrace::ThrowUnlessOk(millrace::SharedEnvironment().feeds.CheckName(name));
   });
+  module.def("harmless", [](const std::string& text) { return millrace::Harmless(text, "\n\t"); });
   module.def("workers_made", &millrace::WorkersMade);
   millrace::BindFrame(module);
   millrace::BindJob(module);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "core/harmless_text.h"
 #include "core/words.h"
 
 namespace py = pybind11;
@@ -12,12 +13,13 @@ namespace py = pybind11;
 namespace millrace {
 namespace {
 
+/// As a terminal may show it, and a logger that writes to one.
+std::string Shown(std::string_view text) { return Harmless(text, "\n\t"); }
+
 /// Under the GIL.
 void Log(const char* text, size_t size) {
   try {
-    const auto decoded = py::reinterpret_steal<py::object>(
-        PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(size), "backslashreplace"));
-    py::module_::import("millrace._output").attr("log")(decoded);
+    py::module_::import("millrace._output").attr("log")(py::str(Shown({text, size})));
   } catch (py::error_already_set& error) {
     error.discard_as_unraisable("millrace's words");
   }
@@ -25,7 +27,10 @@ void Log(const char* text, size_t size) {
 
 // Whole lines, as the stream is buffered by lines. Of a process that goes there is no Python to ask.
 ssize_t WriteLog(void* /*cookie*/, const char* text, size_t size) {
-  if (Py_IsInitialized() == 0) return static_cast<ssize_t>(std::fwrite(text, 1, size, stderr));
+  if (Py_IsInitialized() == 0) {
+    std::fputs(Shown({text, size}).c_str(), stderr);
+    return static_cast<ssize_t>(size);
+  }
   const py::gil_scoped_acquire acquired;
   Log(text, size);
   return static_cast<ssize_t>(size);
@@ -44,7 +49,7 @@ Words& Said() {
 
 void KeepWords(const std::string& lines) {
   if (Py_IsInitialized() == 0) {
-    std::fwrite(lines.data(), 1, lines.size(), stderr);
+    std::fputs(Shown(lines).c_str(), stderr);
     return;
   }
   const std::lock_guard lock(Said().mutex);
@@ -58,7 +63,7 @@ ssize_t WriteNowhere(void* /*cookie*/, const char* /*text*/, size_t size) { retu
 Status PrintInPython(const std::string& text) {
   const py::gil_scoped_acquire acquired;
   try {
-    py::module_::import("millrace._output").attr("print")(py::str(text));
+    py::module_::import("millrace._output").attr("print")(py::str(Shown(text)));
     return Status::Ok();
   } catch (py::error_already_set& error) {
     return IoError(std::string("sys.stdout: ") + error.what());

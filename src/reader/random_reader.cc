@@ -4,16 +4,17 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "core/number_format.h"
 
 namespace millrace {
 
 Result<std::unique_ptr<RandomReader>> RandomReader::Create(float low, float high, uint64_t seed,
                                                            std::vector<TensorSpec> shapes) {
   if (!(low < high)) {
-    return InvalidConfig("low " + std::to_string(low) + " is not below high " + std::to_string(high));
+    return InvalidConfig("low " + FixedNumber(low, 6) + " is not below high " + FixedNumber(high, 6));
   }
   if (!std::isfinite(high - low)) {
-    return InvalidConfig("from low " + std::to_string(low) + " to high " + std::to_string(high) +
+    return InvalidConfig("from low " + FixedNumber(low, 6) + " to high " + FixedNumber(high, 6) +
                          " is further than float32 reaches");
   }
   MR_TRY(CheckInstanceSpecs(shapes));

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/file.h"
+#include "core/plain_file.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -58,6 +59,7 @@ bool AddLine(const object& line, RunRecord* run) {
 }
 
 Status ReadLines(const std::string& path, RunRecord* run) {
+  MR_TRY(CheckPlainFile(path));
   MR_ASSIGN(const std::string text, ReadFile(path));
   simdjson::dom::parser parser;
   int64_t number = 0;
@@ -125,6 +127,7 @@ void ReadJob(const object& all, const std::string& path, RunRecord* run) {
 }
 
 Status ReadSummary(const std::string& path, RunRecord* run) {
+  MR_TRY(CheckPlainFile(path));
   MR_ASSIGN(const std::string text, ReadFile(path));
   simdjson::dom::parser parser;
   object all;

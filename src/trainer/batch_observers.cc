@@ -10,6 +10,7 @@
 
 #include "core/float_text.h"
 #include "core/number_format.h"
+#include "core/terminal.h"
 #include "core/words.h"
 #include "ops/loss/auc.h"
 #include "program/counters.h"
@@ -171,7 +172,7 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
     line.values.push_back(std::move(value));
   }
   if (reporter_ != nullptr) return reporter_->OnFetch(line);
-  std::fputs(FetchText(line).c_str(), stdout);
+  PrintOut(FetchText(line));
   std::fflush(stdout);
   return Status::Ok();
 }
@@ -279,7 +280,7 @@ Status ProfileObserver::OnBatch(const TrainedBatch& trained) {
   std::string text;
   for (size_t i = 0; i < ops.size(); ++i) {
     text += "op_name:[" + std::to_string(i) + "][" + trained.frame.op_type(i) + "], op_mean_time:[" +
-            std::to_string(1e-9 * static_cast<double>(ops[i]) / batches) + "s]\n";
+            FixedNumber(1e-9 * static_cast<double>(ops[i]) / batches, 6) + "s]\n";
   }
   const double read = 1e-9 * static_cast<double>(read_nanoseconds_);
   const double run = 1e-9 * static_cast<double>(run_nanoseconds_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/crc32c.h"
+#include "core/number_format.h"
 
 namespace millrace {
 namespace {
@@ -107,11 +108,11 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
     phases += (phases.empty() ? "" : " ") + DatasetDesc::Phase_Name(static_cast<DatasetDesc::Phase>(phase));
   }
   if (!phases.empty()) settings.emplace_back("dataset.phases", phases);
-  if (dataset.sample_rate() != 1) settings.emplace_back("dataset.sample_rate", std::to_string(dataset.sample_rate()));
+  if (dataset.sample_rate() != 1) settings.emplace_back("dataset.sample_rate", FixedNumber(dataset.sample_rate(), 6));
   for (int i = 0; i < desc.eval().set_size(); ++i) {
     const EvalDesc::Set& set = desc.eval().set(i);
     const std::string path = "eval.set[" + std::to_string(i) + "]";
-    if (set.has_share()) settings.emplace_back(path + ".share", std::to_string(set.share()));
+    if (set.has_share()) settings.emplace_back(path + ".share", FixedNumber(set.share(), 6));
     if (!set.has_since()) continue;
     const EvalDesc::Since& since = set.since();
     settings.emplace_back(path + ".since", Quoted(since.at()) + " in column " + Quoted(since.column()) + " as " +

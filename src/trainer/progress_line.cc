@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/harmless_text.h"
+#include "core/terminal.h"
 #include "core/words.h"
 
 namespace millrace {
@@ -30,8 +32,8 @@ std::string Duration(double seconds) {
 
 ProgressLine::Options ProgressLine::DetectOptions(std::FILE* out) {
   Options options;
-  options.out = out;
-  const int fd = fileno(out);
+  options.out = Unguarded(out);
+  const int fd = fileno(options.out);
   options.terminal = ShowsProgress(out);
   const char* no_color = std::getenv("NO_COLOR");
   options.color = options.terminal && (no_color == nullptr || *no_color == '\0');
@@ -49,6 +51,7 @@ void ProgressLine::Show(const RunProgress& progress, int64_t expected_examples, 
 }
 
 void ProgressLine::ShowText(std::string text) {
+  text = Harmless(text);
   if (options_.terminal) {
     text.resize(std::min(text.size(), static_cast<size_t>(std::max(options_.width - 1, 0))));
     std::fprintf(options_.out, options_.color ? "\r\033[K\033[36m%s\033[0m" : "\r\033[K%s", text.c_str());

@@ -15,6 +15,7 @@
 #include "core/json_writer.h"
 #include "core/number_format.h"
 #include "core/replace_folder.h"
+#include "core/terminal.h"
 #include "core/words.h"
 #include "trainer/batch_observers.h"
 
@@ -70,7 +71,7 @@ void BeginLine(JsonWriter* json, int64_t step, int64_t epoch, int64_t examples) 
 
 void PrintFetched(const std::string& text) {
   const bool failed_before = std::ferror(stdout) != 0;
-  const bool is_printed = std::fputs(text.c_str(), stdout) != EOF && std::fflush(stdout) == 0;
+  const bool is_printed = PrintOut(text) && std::fflush(stdout) == 0;
   // Whoever started the run is told at once; a reader that is gone wants to know nothing.
   if (is_printed || failed_before || errno == EPIPE) return;
   std::fprintf(stderr, "warning: cannot write what is fetched to standard output: %s\n", std::strerror(errno));

@@ -18,7 +18,7 @@ std::string Printf(const char* format, int digits, double value) {
 }
 
 TEST(NumberFormat, WritesWhatPrintfWritesInTheCLocale) {
-  for (const double value : {0.0, -0.0, 0.5, 1.0 / 3, -2.675, 1e-7, 123456.5, 1e15, 1.8e308, 5e-324,
+  for (const double value : {0.0, -0.0, 0.5, 1.0 / 3, -2.675, 1e-7, 123456.5, 1e15, 1.7e308, 5e-324,
                              std::numeric_limits<double>::infinity()}) {
     for (const int digits : {0, 1, 2, 6, 9}) {
       EXPECT_EQ(FixedNumber(value, digits), Printf("%.*f", digits, value));
@@ -34,9 +34,8 @@ TEST(ParseDouble, ReadsAWholeTextAndNothingElse) {
     EXPECT_EQ(ParseDouble(text, &value), FloatText::kNoNumber) << text;
   }
   EXPECT_EQ(value, 7);
-  const std::pair<const char*, double> numbers[] = {{"0.25", 0.25},         {"-1e-300", -1e-300},
-                                                    {"+.5", 0.5},           {"0x1p-2", 0.25},
-                                                    {"123456789.125", 123456789.125}};
+  const std::pair<const char*, double> numbers[] = {
+      {"0.25", 0.25}, {"-1e-300", -1e-300}, {"+.5", 0.5}, {"0x1p-2", 0.25}, {"123456789.125", 123456789.125}};
   for (const auto& [text, expected] : numbers) {
     EXPECT_EQ(ParseDouble(text, &value), FloatText::kFinite) << text;
     EXPECT_EQ(value, expected) << text;

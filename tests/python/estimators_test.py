@@ -284,6 +284,19 @@ class EstimatorsTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.Error, "bytes by the names of its files"):
             pickle.loads(pickle.dumps(model))
 
+    def test_control_characters_of_columns_reach_no_terminal(self):
+        name = "a\x1b]0;owned\x07\x9b31m"
+        job = millrace.Job.from_text('data_desc { name: "csv" batch_size: 8 feature { name: "label" } feature { name: "x" from: "%s" } } '
+                                     'model { layer { name: "y" fc { in: "x" units: 1 } } loss { kind: SQUARED_ERROR in: "y" '
+                                     'label: "label" } optimizer { sgd { lr: 0.1 } } }' % "".join("\\%03o" % byte for byte in name.encode()))
+        with self.assertRaises(millrace.Error) as raised:
+            job.fit({"label": [1.0, 2.0], "x": [1.0, 2.0]}, verbose=False)
+        self.assertIn("a\\x1b]0;owned\\x07", str(raised.exception))
+        self.assertNotIn("\x1b", str(raised.exception))
+        for made in (millrace.Error(name), millrace.ConfigError(name), millrace.IoError(name), millrace.MillraceWarning(name)):
+            self.assertEqual(str(made), "a\\x1b]0;owned\\x07\\xc2\\x9b31m", type(made))
+            self.assertEqual(str(pickle.loads(pickle.dumps(made))), str(made))
+
     def test_label_and_weight_have_the_names_of_their_columns(self):
         class Named(np.ndarray):
             name = "bought"

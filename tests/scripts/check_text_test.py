@@ -25,14 +25,22 @@ class CheckTextTest(unittest.TestCase):
 
     def test_functions_that_ask_the_locale_are_named_with_their_line(self):
         for line in ("std::strtod(a, &b);", "strtof (a);", "x = std::stod(a);", 'sscanf(a, "%d", &b);', "std::isalpha(c)", "std::tolower(c)",
-                     'std::snprintf(a, 9, "%g", b);', 'printf("a %5.2f %%");', 'printf("%.*f", 3, x);', 'setlocale(LC_ALL, "");',
+                     'std::snprintf(a, 9, "%g", b);', 'Say("a %5.2f %%");', 'Say("%.*f", 3, x);', 'setlocale(LC_ALL, "");',
                      "std::locale::global(x);"):
             found = self.complaints("int a;\n  %s\n" % line)
             self.assertEqual(len(found), 1, line)
             self.assertTrue(found[0].startswith("app/a.cc:2: "), found)
 
+    def test_ways_to_print_past_the_guard_are_named(self):
+        for line in ('std::printf("%s", name);', "std::cout << name;", "std::puts(name);", "std::fputs(name.c_str(), stdout);",
+                     "fwrite(a.data(), 1, a.size(), stdout);", "write(STDOUT_FILENO, a, 3);", "::write(STDERR_FILENO, a, 3);",
+                     "std::fputs(name, Unguarded(stderr));"):
+            self.assertEqual(len(self.complaints(line + "\n")), 1, line)
+        for line in ("std::fprintf(stderr, text);", "std::snprintf(a, 3, text);", "std::fflush(stdout);", "PrintOut(text);", "std::cerr << name;"):
+            self.assertEqual(self.complaints(line + "\n"), [], line)
+
     def test_others_and_comments_are_fine(self):
-        for line in ("// strtod(a)", "/* %g\n\"%f\" */", 'printf("%d %s %lld 100 % of %% f", a);', "IsLetter(c)", "Parsed::strtod_like(a)",
+        for line in ("// strtod(a)", "/* %g\n\"%f\" */", 'Say("%d %s %lld 100 % of %% f", a);', "IsLetter(c)", "Parsed::strtod_like(a)",
                      "my_strtod(a)", 'Say("100 %: fine");'):
             self.assertEqual(self.complaints(line + "\n"), [], line)
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/number_format.h"
 #include "kernels/not_a_number.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
@@ -17,7 +18,7 @@ Status InferClip(InferShapeContext& context) {
   const float min = context.op().Float("min");
   const float max = context.op().Float("max");
   const bool told = !context.HasInput("Min") && !context.HasInput("Max");
-  if (told && min > max) return context.Error("min " + std::to_string(min) + " is above max " + std::to_string(max));
+  if (told && min > max) return context.Error("min " + FixedNumber(min, 6) + " is above max " + FixedNumber(max, 6));
   context.SetOutput("Out", x);
   return Status::Ok();
 }

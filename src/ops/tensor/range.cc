@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_format.h"
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 
@@ -37,7 +38,7 @@ class RangeKernel : public BoundKernel<RangeKernel> {
       const double count = std::ceil((end - start) / step);
       constexpr double kMost = 1LL << 32;
       if (step == 0 || !(count < kMost)) {
-        return BadData("from " + std::to_string(start) + " to " + std::to_string(end) + " by " + std::to_string(step));
+        return BadData("from " + FixedNumber(start, 6) + " to " + FixedNumber(end, 6) + " by " + FixedNumber(step, 6));
       }
       const auto size = static_cast<int64_t>(std::max(count, 0.0));
       T* out = out_->Resize<T>({size});
