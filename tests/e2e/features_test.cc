@@ -544,6 +544,29 @@ TEST(FeaturesJob, ValuesOfLibsvmThatAreWordsAndFloatsAreTold) {
                         ":1:5), not \"5\""));
 }
 
+// The hash of 1 stood for every index, and nothing was learned.
+TEST(FeaturesJob, OneHotLinesOfLibsvmWhoseValuesAreHashedAreTold) {
+  const TempDir folder = TempDir::Create("millrace_one_hot").value();
+  const std::string file = folder.path() + "/rows.libsvm";
+  const std::string job = folder.path() + "/job.prototxt";
+  const auto errors = [&](const std::string& lines, const std::string& feature) {
+    EXPECT_TRUE(WriteFileAtomically(file, lines).ok());
+    EXPECT_TRUE(WriteFileAtomically(job, "filelist: \"" + file + R"(" data_desc { name: "libsvm"
+        feature { name: "label" id {} is_dense: true } feature { name: "c" )" + feature + " hash {} } }")
+                    .ok());
+    Process looked("inspect", {"stats", "--trainer_desc=" + job});
+    EXPECT_EQ(looked.Wait(), 0) << looked.errors();
+    return looked.errors();
+  };
+  const auto told = HasSubstr(
+      "warning: feature \"c\": all values of its columns are 1, as in one-hot data, so that one word stands for all of "
+      "them; from: \"index\" takes the indices of a line in place of their values");
+  EXPECT_THAT(errors("1 1:1\n0 2:1\n", "from: \"1..9\""), told);
+  EXPECT_THAT(errors("1 1:1\n0 2:7\n", "from: \"1..9\""), testing::Not(told));
+  EXPECT_THAT(errors("1 1:1\n0 2:1\n", "from: \"1\""), testing::Not(told));
+  EXPECT_THAT(errors("1 1:1\n0 2:1\n", "from: \"index\""), testing::Not(told));
+}
+
 TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
   const CsvJob csv(10);
   const std::string folder = csv.folder();
