@@ -19,8 +19,8 @@ void AddFloat(float value, SlotStats* stats) {
   const int64_t finite = stats->values - stats->non_finite;
   stats->minimum = finite == 1 ? value : std::min<double>(stats->minimum, value);
   stats->maximum = finite == 1 ? value : std::max<double>(stats->maximum, value);
-  stats->sum += value;
-  stats->squares += static_cast<double>(value) * value;
+  stats->sum.Add(value);
+  stats->squares.AddSquare(value);
 }
 
 }  // namespace

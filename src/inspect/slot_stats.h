@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "batch/slot_schema.h"
+#include "features/exact_sum.h"
 #include "inspect/cardinality.h"
 
 namespace millrace {
@@ -27,8 +28,8 @@ struct SlotStats {
   int64_t non_finite = 0;               ///< of float slots, as all below; left out of these
   double minimum = 0;
   double maximum = 0;
-  double sum = 0;
-  double squares = 0;
+  ExactSum sum;
+  ExactSum squares;
 };
 
 /// Gathers statistics of every used slot from batches. One thread; memory is bounded by `exact_ids` ids a slot.

@@ -18,9 +18,10 @@ struct Moments {
 };
 
 Moments MomentsOf(const SlotStats& stats) {
-  const auto finite = static_cast<double>(stats.values - stats.non_finite);
-  const double mean = Ratio(stats.sum, finite);
-  return {mean, std::sqrt(std::max(0.0, Ratio(stats.squares, finite) - mean * mean))};
+  const int64_t finite = stats.values - stats.non_finite;
+  if (finite == 0) return {};
+  return {static_cast<double>(stats.sum.Value() / static_cast<long double>(finite)),
+          static_cast<double>(ExactSum::Deviation(stats.sum, stats.squares, finite))};
 }
 
 template <class Number>

@@ -552,7 +552,8 @@ TEST(FeaturesJob, OneHotLinesOfLibsvmWhoseValuesAreHashedAreTold) {
   const auto errors = [&](const std::string& lines, const std::string& feature) {
     EXPECT_TRUE(WriteFileAtomically(file, lines).ok());
     EXPECT_TRUE(WriteFileAtomically(job, "filelist: \"" + file + R"(" data_desc { name: "libsvm"
-        feature { name: "label" id {} is_dense: true } feature { name: "c" )" + feature + " hash {} } }")
+        feature { name: "label" id {} is_dense: true } feature { name: "c" )" +
+                                             feature + " hash {} } }")
                     .ok());
     Process looked("inspect", {"stats", "--trainer_desc=" + job});
     EXPECT_EQ(looked.Wait(), 0) << looked.errors();

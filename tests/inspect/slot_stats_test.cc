@@ -81,6 +81,17 @@ TEST(DatasetStats, NonFiniteValuesAreCountedApart) {
   EXPECT_FALSE(stats.label_rate().has_value());
 }
 
+// The mean's square was subtracted from the mean of squares, both rounded.
+TEST(DatasetStats, NumbersThatLieCloseTogetherHaveTheirDeviation) {
+  const SlotSchema schema = DemoSchema();
+  SlotBatch batch(schema);
+  FillDemoBatch(&batch);
+  batch.column(1).floats = {1e9F, 1e9F + 64, 1e9F, 1e9F + 64};
+  DatasetStats stats(schema, "", 100);
+  for (int i = 0; i < 1000; ++i) stats.Add(batch);
+  EXPECT_THAT(stats.AsJson(3), HasSubstr(R"("mean":1000000032,"deviation":32,)"));
+}
+
 TEST(DatasetStats, LongListsShareABucket) {
   const SlotSchema schema = DemoSchema();
   SlotBatch batch(schema);
