@@ -51,11 +51,11 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, Scor
   for (const auto& [kind, is_of_shares] : kinds) {
     const MetricInfo* const info = registry.Find(kind);
     if (info == nullptr) continue;
-    const bool by_logit = info->of_logits != nullptr && columns_.have_logits;
+    const bool by_logit = info->of_logits != nullptr && columns_.have_logits && !is_of_classes();
     std::unique_ptr<Metric> metric = by_logit ? info->of_logits() : info->make();
     const int size = metric->size();
-    measures_.push_back(
-        {LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->of_classes, info, ExampleRows()});
+    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->of_classes, info,
+                         by_logit, ExampleRows()});
   }
 }
 
@@ -73,8 +73,7 @@ bool ScoreMetrics::IsLabel(float label) const {
 
 /// Adds what was read to a measure.
 void ScoreMetrics::AddTo(Measure* measure) {
-  const bool by_order = measure->info->of_logits != nullptr;
-  if (!is_of_classes()) return AddRows({by_order ? logits_ : scores_, labels_, weights_}, measure);
+  if (!is_of_classes()) return AddRows({measure->by_logit ? logits_ : scores_, labels_, weights_}, measure);
   of_labels_.clear();
   for (size_t row = 0; row < labels_.size(); ++row) {
     const std::span<const float> classes = std::span(scores_).subspan(row * columns_.count, columns_.count);
@@ -87,7 +86,7 @@ void ScoreMetrics::AddTo(Measure* measure) {
 void ScoreMetrics::AddRows(const MetricRows& rows, Measure* measure) {
   measure->metric->Add(rows, measure->sums);
   if (measure->info->exact != nullptr) measure->examples.Add(rows);
-  measure->clipped += ClippedRows(*measure->info, rows.predictions);
+  measure->clipped += ClippedRows(*measure->info, rows.predictions, measure->by_logit);
 }
 
 std::string ScoreMetrics::ValueText(Measure* measure) {

@@ -43,6 +43,7 @@ class ScoreMetrics {
     bool is_of_shares;
     OfClasses of_classes;
     const MetricInfo* info;
+    bool by_logit;
     ExampleRows examples;  ///< where the sums are not exact
     int64_t clipped = 0;   ///< predictions
   };

@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-double RowLogLoss(float prediction, float label) {
-  const double p = std::clamp(static_cast<double>(prediction), kLogLossClip, 1 - kLogLossClip);
+double RowLogLoss(double prediction, float label) {
+  const double p = std::clamp(prediction, kLogLossClip, 1 - kLogLossClip);
   if (label == 1) return -std::log(p);
   if (label == 0) return -std::log(1 - p);
   const double y = std::clamp(static_cast<double>(label), 0.0, 1.0);
@@ -41,27 +41,36 @@ class OfThreeSums : public Metric {
   virtual double Second(float prediction, float label) const = 0;
 };
 
-class LogLoss final : public OfThreeSums {
+/// Metrics of the log loss of rows, by probabilities or by logits.
+class OfLogLosses : public OfThreeSums {
  public:
-  double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
+  explicit OfLogLosses(bool of_logits) : of_logits_(of_logits) {}
 
  private:
-  double First(float prediction, float label) const override { return RowLogLoss(prediction, label); }
+  double First(float prediction, float label) const override {
+    const auto value = static_cast<double>(prediction);
+    return RowLogLoss(of_logits_ ? 1 / (1 + std::exp(-value)) : value, label);
+  }
   double Second(float, float label) const override { return label; }
+
+  const bool of_logits_;
 };
 
-class NormalizedEntropy final : public OfThreeSums {
+class LogLoss final : public OfLogLosses {
  public:
+  using OfLogLosses::OfLogLosses;
+  double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
+};
+
+class NormalizedEntropy final : public OfLogLosses {
+ public:
+  using OfLogLosses::OfLogLosses;
   double Compute(std::span<const double> s) const override {
     if (s[0] <= 0) return kNone;
     const double rate = s[2] / s[0];
     if (rate <= 0 || rate >= 1) return kNone;
     return s[1] / s[0] / -(rate * std::log(rate) + (1 - rate) * std::log(1 - rate));
   }
-
- private:
-  double First(float prediction, float label) const override { return RowLogLoss(prediction, label); }
-  double Second(float, float label) const override { return label; }
 };
 
 class Calibration final : public OfThreeSums {
@@ -107,8 +116,10 @@ class RootMeanSquaredError final : public OfThreeSums {
 
 }  // namespace
 
-std::unique_ptr<Metric> MakeLogLoss() { return std::make_unique<LogLoss>(); }
-std::unique_ptr<Metric> MakeNormalizedEntropy() { return std::make_unique<NormalizedEntropy>(); }
+std::unique_ptr<Metric> MakeLogLoss() { return std::make_unique<LogLoss>(false); }
+std::unique_ptr<Metric> MakeLogLossOfLogits() { return std::make_unique<LogLoss>(true); }
+std::unique_ptr<Metric> MakeNormalizedEntropy() { return std::make_unique<NormalizedEntropy>(false); }
+std::unique_ptr<Metric> MakeNormalizedEntropyOfLogits() { return std::make_unique<NormalizedEntropy>(true); }
 std::unique_ptr<Metric> MakeCalibration() { return std::make_unique<Calibration>(); }
 std::unique_ptr<Metric> MakeAccuracy() { return std::make_unique<Accuracy>(); }
 std::unique_ptr<Metric> MakeMeanAbsoluteError() { return std::make_unique<MeanAbsoluteError>(); }

@@ -23,11 +23,23 @@ struct MetricRows {
 /// and not yet in the next; at rest the sums are exact.
 class MetricSums {
  public:
-  explicit MetricSums(int size) : sums_(static_cast<size_t>(size)) {}
+  /// `can_be_taken`: another thread may call TakeInto meanwhile.
+  explicit MetricSums(int size, bool can_be_taken = false)
+      : sums_(static_cast<size_t>(size)), can_be_taken_(can_be_taken) {}
 
-  /// By the owning thread alone: a plain load, add and store.
+  /// By the owning thread alone: a plain load, add and store, unless sums can be taken.
   void Add(size_t i, double value) {
-    sums_[i].store(sums_[i].load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+    double now = sums_[i].load(std::memory_order_relaxed);
+    if (!can_be_taken_) return sums_[i].store(now + value, std::memory_order_relaxed);
+    while (!sums_[i].compare_exchange_weak(now, now + value, std::memory_order_relaxed)) {
+    }
+  }
+  /// Adds all sums to `into`, and leaves zeros.
+  void TakeInto(double* into) {
+    for (std::atomic<double>& sum : sums_) {
+      if (sum.load(std::memory_order_relaxed) != 0) *into += sum.exchange(0, std::memory_order_relaxed);
+      ++into;
+    }
   }
   double Get(size_t i) const { return sums_[i].load(std::memory_order_relaxed); }
   void Set(size_t i, double value) { sums_[i].store(value, std::memory_order_relaxed); }
@@ -38,6 +50,7 @@ class MetricSums {
 
  private:
   std::vector<std::atomic<double>> sums_;
+  bool can_be_taken_;
 };
 
 /// Which labels a measure is defined for.
@@ -97,6 +110,9 @@ inline constexpr double kLogLossClip = 1e-7;
 /// Mean of -y log(p) - (1 - y) log(1 - p) with p kept within [1e-7, 1 - 1e-7], y the label; of more than two classes of
 /// -log(p) of the label's.
 std::unique_ptr<Metric> MakeLogLoss();
+/// The same of logits, whose sigmoid is taken in double precision, as the next.
+std::unique_ptr<Metric> MakeLogLossOfLogits();
+std::unique_ptr<Metric> MakeNormalizedEntropyOfLogits();
 /// Log loss over the entropy of the mean label (He et al. 2014): below 1 is better than a constant.
 std::unique_ptr<Metric> MakeNormalizedEntropy();
 /// Sum of predictions over sum of labels; 1 is calibrated.

@@ -33,11 +33,12 @@ Status RegisterBuiltinMetrics(MetricRegistry& registry) {
   using enum OfClasses;
   MR_TRY(registry.Add("AUC", "area under the ROC curve",
                       {kTwo, kHigher, MakeAuc, true, kLast, ExactAuc, AucBound, MakeAucOfLogits}));
-  MR_TRY(registry.Add("LOGLOSS", "mean negative log likelihood",
-                      {kShares, kLower, MakeLogLoss, true, kLabels, nullptr, nullptr, nullptr, kLogLossClip, true}));
   MR_TRY(registry.Add(
-      "NORMALIZED_ENTROPY", "log loss over the entropy of the mean label",
-      {kShares, kLower, MakeNormalizedEntropy, true, kLast, nullptr, nullptr, nullptr, kLogLossClip, true}));
+      "LOGLOSS", "mean negative log likelihood",
+      {kShares, kLower, MakeLogLoss, true, kLabels, nullptr, nullptr, MakeLogLossOfLogits, kLogLossClip, true}));
+  MR_TRY(registry.Add("NORMALIZED_ENTROPY", "log loss over the entropy of the mean label",
+                      {kShares, kLower, MakeNormalizedEntropy, true, kLast, nullptr, nullptr,
+                       MakeNormalizedEntropyOfLogits, kLogLossClip, true}));
   MR_TRY(registry.Add("CALIBRATION", "sum of predictions over sum of labels",
                       {kAny, kNearerToOne, MakeCalibration, true}));
   MR_TRY(registry.Add("ACCURACY", "share of predictions on the label's side",

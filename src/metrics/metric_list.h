@@ -20,7 +20,7 @@ struct MetricInfo {
   double (*exact)(std::span<const ExampleRow> sorted) = nullptr;
   /// How far the value of the sums may be from that.
   double (*bound)(std::span<const double> sums) = nullptr;
-  std::unique_ptr<Metric> (*of_logits)() = nullptr;  ///< the same of logits, where the order of examples is all
+  std::unique_ptr<Metric> (*of_logits)() = nullptr;  ///< the same of logits; null: it reads probabilities
   double clipped_at = 0;                             ///< predictions nearer to 0 or 1 than this count as this near
   bool is_of_probabilities = false;                  ///< predictions below 0 or above 1 have no meaning
 };

@@ -40,11 +40,13 @@ int64_t RowsOutside(const MetricInfo& info, std::span<const float> predictions) 
 
 }  // namespace
 
-int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions) {
+int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions, bool are_logits) {
   if (info.clipped_at == 0) return 0;
-  return std::count_if(predictions.begin(), predictions.end(), [least = info.clipped_at](float prediction) {
+  const double least = info.clipped_at;
+  const double most = std::log((1 - least) / least);
+  return std::count_if(predictions.begin(), predictions.end(), [=](float prediction) {
     const auto p = static_cast<double>(prediction);
-    return p < least || p > 1 - least;
+    return are_logits ? std::abs(p) > most : p < least || p > 1 - least;
   });
 }
 
@@ -62,15 +64,15 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
   for (const MetricSpec& spec : specs) {
     MR_ASSIGN(const MetricInfo* info, registry.Get(spec.kind));
     Entry entry;
-    // Of two logits far from 0, which single precision makes one probability of, the larger one is still the larger.
-    const bool by_logit = !spec.logit.empty() && (info->make == nullptr || info->of_logits != nullptr);
-    if (info->make != nullptr && by_logit) {
+    // Of logits far from 0 single precision makes one probability.
+    entry.by_logit = !spec.logit.empty() && (info->make == nullptr || info->of_logits != nullptr);
+    if (info->make != nullptr && entry.by_logit) {
       entry.metric = info->of_logits();
     } else if (info->make != nullptr) {
       MR_ASSIGN(entry.metric, Make(spec.kind, *info));
     }
     entry.better = info->better;
-    entry.prediction = by_logit ? spec.logit : spec.prediction;
+    entry.prediction = entry.by_logit ? spec.logit : spec.prediction;
     entry.weights = spec.weights;
     if (!spec.weights.empty() && !info->is_weighted) {
       return InvalidConfig("metric " + spec.kind + ": it counts every example once, and the loss weighs them");
@@ -271,7 +273,7 @@ Result<std::unique_ptr<MetricAccumulator>> MetricAccumulator::Create(const Metri
   accumulator->sums_.emplace_back(static_cast<int>(kLossSums));
   accumulator->sums_.emplace_back(static_cast<int>(MetricSet::kCounts * set.entries_.size()));
   for (size_t i = 0; options.has_windows && i < accumulator->sums_.size(); ++i) {
-    accumulator->window_sums_.emplace_back(static_cast<int>(accumulator->sums_[i].size()));
+    accumulator->window_sums_.emplace_back(static_cast<int>(accumulator->sums_[i].size()), true);
   }
   const Variable* const loss = set.loss_.empty() ? nullptr : frame.Find(set.loss_);
   if (loss != nullptr && loss->Is<Tensor>()) accumulator->loss_ = &loss->Get<Tensor>();
@@ -290,7 +292,6 @@ Status MetricAccumulator::ReadLoss(std::optional<double>* loss) {
 
 void MetricAccumulator::AddLoss(const SlotBatch& batch, std::optional<double> loss) {
   if (!loss.has_value()) return;
-  const std::lock_guard lock(window_mutex_);
   for (std::deque<MetricSums>* const all : {&sums_, &window_sums_}) {
     if (all->empty()) continue;
     MetricSums& sums = (*all)[set_->entries_.size()];
@@ -411,7 +412,6 @@ void MetricAccumulator::AddCount(MetricSet::Counts kind, size_t metric, int64_t 
   if (rows == 0) [[likely]]
     return;
   const size_t at = kind * set_->entries_.size() + metric;
-  const std::lock_guard lock(window_mutex_);
   sums_.back().Add(at, static_cast<double>(rows));
   if (!window_sums_.empty()) window_sums_.back().Add(at, static_cast<double>(rows));
 }
@@ -459,14 +459,12 @@ Status MetricAccumulator::AddMetrics(const RunContext& context) {
     }
     if (non_finite > 0) [[unlikely]]
       LeaveOutNonFiniteRows();
-    AddCount(MetricSet::kNoted, m, ClippedRows(entry.info, prediction_buffer_));
-    AddCount(MetricSet::kOutside, m, RowsOutside(entry.info, prediction_buffer_));
+    AddCount(MetricSet::kNoted, m, ClippedRows(entry.info, prediction_buffer_, entry.by_logit));
+    if (!entry.by_logit) AddCount(MetricSet::kOutside, m, RowsOutside(entry.info, prediction_buffer_));
     const MetricRows rows{prediction_buffer_, label_buffer_, weight_buffer_};
     entry.metric->Add(rows, sums_[m]);
     if (options_.examples != nullptr && entry.info.exact != nullptr) options_.examples->Add(entry.examples, rows);
-    if (window_sums_.empty()) continue;
-    const std::lock_guard lock(window_mutex_);
-    entry.metric->Add(rows, window_sums_[m]);
+    if (!window_sums_.empty()) entry.metric->Add(rows, window_sums_[m]);
   }
   return Status::Ok();
 }
@@ -537,18 +535,11 @@ void MetricAccumulator::MoveRowsTo(MetricTotals& totals) {
   }
 }
 
-void MetricAccumulator::AddWindowSumsTo(MetricTotals& window) const {
-  size_t at = 0;
-  for (const MetricSums& sums : window_sums_) {
-    for (size_t i = 0; i < sums.size(); ++i) window.sums[at++] += sums.Get(i);
-  }
-}
-
 void MetricAccumulator::TakeWindow(MetricTotals& window) {
-  {
-    const std::lock_guard lock(window_mutex_);
-    AddWindowSumsTo(window);
-    for (MetricSums& sums : window_sums_) sums.Clear();
+  double* at = window.sums.data();
+  for (MetricSums& sums : window_sums_) {
+    sums.TakeInto(at);
+    at += sums.size();
   }
   if (samples_.empty()) return;
   const std::lock_guard lock(samples_mutex_);
@@ -559,9 +550,9 @@ void MetricAccumulator::TakeWindow(MetricTotals& window) {
 }
 
 void MetricAccumulator::AddWindowTo(MetricTotals& window) const {
-  {
-    const std::lock_guard lock(window_mutex_);
-    AddWindowSumsTo(window);
+  size_t at = 0;
+  for (const MetricSums& sums : window_sums_) {
+    for (size_t i = 0; i < sums.size(); ++i) window.sums[at++] += sums.Get(i);
   }
   if (window.samples.empty()) return;
   const std::lock_guard lock(samples_mutex_);

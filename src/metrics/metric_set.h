@@ -43,7 +43,7 @@ struct MetricRemarks {
 };
 
 /// How many of `predictions` a metric clips (MetricInfo::clipped_at), and what is said of so many.
-int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions);
+int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions, bool are_logits);
 std::string ClippedText(const std::string& name, int64_t rows);
 
 /// A bound below it is not worth a word.
@@ -113,7 +113,8 @@ class MetricSet {
     MetricLabels looks_for = MetricLabels::kAny;  ///< kAny also where another entry looks at the same labels
     size_t first = 0;                             ///< of its sums; of a GAUC, its sample
     MetricInfo info;
-    size_t examples = 0;  ///< its number among those that are not exact from sums
+    bool by_logit = false;  ///< `prediction` is a logit
+    size_t examples = 0;    ///< its number among those that are not exact from sums
   };
   /// Of the counts of rows by metric, which follow each other in the sums.
   enum Counts : size_t { kNonFinite, kNoted, kOutside, kCounts };
@@ -142,8 +143,8 @@ struct AccumulatorOptions {
 /// Reads predictions and labels of one worker's batches and keeps its sums.
 ///
 /// Add belongs to the worker; AddTo and the window to any one other thread, meanwhile. Allocates when a batch is larger
-/// than all before. With GAUC, windows or examples, Add takes a lock for the length of a batch; rows of GAUCs are kept
-/// until MoveRowsTo.
+/// than all before. With GAUC or examples, Add takes a lock for the length of a batch; rows of GAUCs are kept until
+/// MoveRowsTo.
 class MetricAccumulator {
  public:
   /// `frame` must hold the predictions; both must outlive it, as must what `options` points to.
@@ -186,7 +187,6 @@ class MetricAccumulator {
     std::optional<double> loss;
   };
   void AddSumsTo(MetricTotals& totals) const;
-  void AddWindowSumsTo(MetricTotals& window) const;
   void AddCount(MetricSet::Counts kind, size_t metric, int64_t rows);
   void ReadLabels(const SlotBatch& batch, SlotId label);
   Status ReadLoss(std::optional<double>* loss);
@@ -212,7 +212,6 @@ class MetricAccumulator {
   std::deque<KeptBatch> kept_;  ///< the first kept_count_ of them; the others are there for their memory
   size_t kept_count_ = 0;
   std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; the loss; counts of rows
-  mutable std::mutex window_mutex_;
   /// Those since the last TakeWindow; none without AccumulatorOptions::has_windows. They are added up by themselves, as
   /// of a difference of two large totals nothing may be left.
   std::deque<MetricSums> window_sums_;

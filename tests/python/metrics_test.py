@@ -76,7 +76,7 @@ def exact(scores, data, weighted, by_logit=True):
     p, y = np.float64(scores), np.float64(data["click"])
     x = np.float64(data["x"]) if by_logit else p
     weights = np.float64(data["w"]) if weighted else np.ones(len(y))
-    q = np.clip(p, 1e-7, 1 - 1e-7)
+    q = np.clip(1 / (1 + np.exp(-x)) if by_logit else p, 1e-7, 1 - 1e-7)
     losses = np.where(y > 0, -np.log(q), -np.log(1 - q))
     rate = (weights * y).sum() / weights.sum()
     mean = lambda values: (weights * values).sum() / weights.sum()  # noqa: E731
@@ -233,8 +233,9 @@ class MetricsTest(unittest.TestCase):
         job.save_model(self.path("model"))
         scores = np.float64(millrace.Predictor(self.path("model")).predict(data))
         clipped = ((scores < 1e-7) | (scores > 1 - 1e-7)).sum()
-        line = "logloss: %d predictions are nearer than 1e-7 to 0 or 1 and count as 1e-7 from it" % clipped
-        self.assertIn(line, report.metric_remarks)
+        says = "logloss: %d predictions are nearer than 1e-7 to 0 or 1 and count as 1e-7 from it"
+        self.assertIn(says % clipped, report.metric_remarks)
+        line = says % (np.abs(np.float64(data["x"])) > np.log(1e7 - 1)).sum()
         self.assertIn("evaluation: " + line, report.metric_remarks)
         write(self.path("rows.csv"), data)
         self.assertIn(line, self.run_tool("predictor", "--model_dir=" + self.path("model"), "--input=" + self.path("rows.csv"),
@@ -251,7 +252,7 @@ class MetricsTest(unittest.TestCase):
         self.assertEqual(len(report.history), 10)
         for batch in range(1, 10):
             rows = slice(64 * batch, 64 * batch + 64)
-            wanted = exact(scores[rows], {name: values[rows] for name, values in data.items()}, True)
+            wanted = exact(scores[rows], {name: values[rows] for name, values in data.items()}, True, by_logit=False)
             self.assertAlmostEqual(report.history[batch]["batch_logloss"][0], wanted["logloss"], delta=1e-9)
             self.assertAlmostEqual(report.history[batch]["batch_auc"][0], wanted["auc"], delta=1e-2)
 

@@ -46,6 +46,27 @@ TEST_F(PutTotalsTest, ZerosTakeNoBytesAndAllComesBack) {
   }
 }
 
+TEST_F(PutTotalsTest, ExamplesOfExactMetricsComeBackAndThatThereAreTooMany) {
+  ASSERT_GT(metrics_.exact_metrics(), 0U);
+  MetricTotals totals = metrics_.NewTotals();
+  totals.examples.resize(metrics_.exact_metrics(), ExampleRows(1));
+  const std::vector<float> values = {0.25F, 0.5F};
+  for (const bool is_whole : {true, false}) {
+    totals.examples[0].Add({std::span(values).first(1), std::span(values).last(1)});
+    const std::string bytes = BytesOf(totals);
+    WireReader in(bytes);
+    std::optional<MetricTotals> back = GetTotals(&in, metrics_);
+    ASSERT_TRUE(back.has_value() && back->examples.size() == totals.examples.size());
+    ASSERT_EQ(back->examples[0].is_whole(), is_whole);
+    if (is_whole) {
+      EXPECT_EQ(back->examples[0].Sorted()[0].prediction, 0.25F);
+    }
+    MetricTotals sum = metrics_.NewTotals();
+    MetricSet::Add(*back, &sum);
+    EXPECT_EQ(sum.examples[0].is_whole(), is_whole);
+  }
+}
+
 TEST_F(PutTotalsTest, MoreThanThereIsToCountIsRefused) {
   const auto size = static_cast<uint64_t>(metrics_.NewTotals().sums.size());
   const std::vector<double> values(3, 1.0);
