@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/plain_file.h"
 #include "table/ctr_rows.h"
 #include "table/table_io.h"
 
@@ -37,6 +38,7 @@ struct Counts {
 };
 
 Result<std::string> ListTable(const std::string& path) {
+  MR_TRY(CheckPlainFile(path));
   std::ifstream file(path, std::ios::binary);
   if (!file) return IoError("cannot open \"" + path + "\"");
   MR_ASSIGN(TableReader reader, TableReader::Open(file));

@@ -107,6 +107,10 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(b"%s\" is a named pipe, and a plain file belongs there" % name.encode(), done.stderr)
             os.remove(path)
+        os.mkfifo(os.path.join(self.folder, "table"))
+        done = self.run_program("inspect", "table", "table", timeout=20)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(b"is a named pipe", done.stderr)
 
     def test_a_file_that_is_larger_than_its_list_says_is_not_read(self):
         self.write("a.csv", "label,x,c\n1,2,a\n0,3,b\n")
