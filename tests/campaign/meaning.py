@@ -452,12 +452,12 @@ def exact_gauc(rows, users):
     return sum_of / total if total else math.nan
 
 
-def exact_logloss(rows, scores):
-    """Of the scores, which are single precision, kept from 0 and 1 as docs say."""
+def exact_logloss(rows):
+    """Of the logits, with probabilities kept 1e-7 from 0 and 1, as docs say."""
     total = sum(weight for _, _, weight in rows)
     if not total:
         return math.nan
-    held = [min(max(score, 1e-7), 1 - 1e-7) for score in scores]
+    held = [min(max(1 / (1 + math.exp(-logit)), 1e-7), 1 - 1e-7) for logit, _, _ in rows]
     return math.fsum(weight * -math.log(share if label else 1 - share) for (_, label, weight), share in zip(rows, held)) / total
 
 
@@ -479,15 +479,13 @@ def metrics(case):
     case.write("rows.csv", "label,x,w,user\n" + "".join(
         "%d,%r,%d,%s\n" % (label, logit, weight, "" if user is None else user) for (logit, label, weight), user in zip(rows, users)))
     job = train(case, METRIC_JOB % {"batch": draw(case, 1, 16, 100, 4096), "weight": "sample_weight: \"w\"" if kind != "none" else ""})
-    predicted = predict(case, "--input=rows.csv", "--output=" + SCORES)
-    scores = [single(line) for line in read(case.path(SCORES)).split()]
-    wanted = {"auc": exact_auc(rows), "gauc": exact_gauc(rows, users), "logloss": exact_logloss(rows, scores)}
+    wanted = {"auc": exact_auc(rows), "gauc": exact_gauc(rows, users), "logloss": exact_logloss(rows)}
     with open(case.path("out", "run.json"), encoding="utf-8") as file:
         found = {"evaluation": json.load(file)["eval"]}
     for ranks in (0, *((2,) if has_mpirun() and not case.is_sanitized else ())):
         found["infer, " + ("%d ranks" % ranks if ranks else "one process")] = infer(
             case, job, ranks, "thread_num=%d" % draw(case, 1, 2), "data_desc.batch_size=%d" % draw(case, 3, 50, 1000))["metrics"]
-    found["predictor"] = printed_metrics(predicted)
+    found["predictor"] = printed_metrics(predict(case, "--input=rows.csv", "--output=" + SCORES))
     for entry, those in found.items():
         case.tally["metrics of " + entry] += 1
         for name, exact in wanted.items():
