@@ -70,7 +70,7 @@ def frame_of(data, name, what, wanted=()):
     if is_series(data):
         raise ConfigError("%s: %s, not a Series: labels and weights are columns of the frame, by the names that the job gives them" % (
             what, _TAKEN))
-    data = local_times(data)
+    data, units = with_zones(data, wanted)
     if hasattr(data, "__arrow_c_stream__"):
         try:
             capsule = data.__arrow_c_stream__()
@@ -79,10 +79,10 @@ def frame_of(data, name, what, wanted=()):
             if not _is_pandas(data):
                 raise
         else:
-            return _millrace.Frame.of_stream(capsule, name)
+            return _millrace.Frame.of_stream(capsule, name, units)
     if _is_pandas(data):
         columns = [(column, _of_series(data.iloc[:, at])) for at, column in enumerate(data.columns)]
-        return _of_columns(columns, name, what, wanted)
+        return _of_columns(columns, name, what, wanted, units)
     if _is_structured(data):
         return _of_columns([(column, (data[column], None)) for column in data.dtype.names], name, what, wanted)
     if isinstance(data, Mapping):
@@ -115,36 +115,55 @@ def _of_parquet(path, name, what, wanted):
         rows = dataset.dataset(files, format=dataset.ParquetFileFormat(default_fragment_scan_options=checked))
         # Without one that is wanted, all are read: the nearest name is then known.
         columns = [column for column in rows.schema.names if column in wanted] if set(wanted) <= set(rows.schema.names) else None
-        reader = local_times(rows.scanner(columns=columns or None).to_reader())
+        reader, units = with_zones(rows.scanner(columns=columns or None).to_reader(), wanted)
     except (OSError, ValueError) as error:  # pyarrow's own are of these
         raise DataError("%s: pyarrow cannot read %r as Parquet: %s" % (what, path, error)) from None
-    return _millrace.Frame.of_stream(reader.__arrow_c_stream__(), name)
+    return _millrace.Frame.of_stream(reader.__arrow_c_stream__(), name, units)
 
 
-def local_times(data):
-    """A frame of pandas, polars or pyarrow in which times with a zone are what clocks show there: as of texts, it is the face of
-    the clock that counts."""
+def with_zones(data, wanted=()):
+    """(frame, units): a frame of pandas, polars or pyarrow in which times with a zone are texts, what clocks show there and the
+    offset from UTC, and the unit of these columns by their names. Only columns that are `wanted` (none: all) need be so."""
+    units = {}
     if _is_pandas(data):
-        zoned = [at for at, kind in enumerate(data.dtypes) if getattr(kind, "tz", None) is not None]
+        zoned = [(at, kind) for at, (name, kind) in enumerate(zip(data.columns, data.dtypes))
+                 if getattr(kind, "tz", None) is not None and (not wanted or name in wanted)]
         if zoned:
             data = data.copy(deep=False)
-            for at in zoned:
-                data.isetitem(at, data.iloc[:, at].dt.tz_localize(None))
-        return data
+            for at, kind in zoned:
+                units[data.columns[at]] = kind.unit
+                data.isetitem(at, _texts_of_pandas(data.iloc[:, at]))
+        return data, units
     schema = getattr(data, "schema", None)
     if schema is not None and type(data).__module__.startswith("polars"):
         polars = importlib.import_module("polars")
-        zoned = [name for name, kind in schema.items() if getattr(kind, "time_zone", None)]
-        return data.with_columns(polars.col(name).dt.replace_time_zone(None) for name in zoned) if zoned else data
+        units = {name: kind.time_unit for name, kind in schema.items()
+                 if getattr(kind, "time_zone", None) and (not wanted or name in wanted)}
+        digits = {"ms": 3, "us": 6, "ns": 9}
+        return (data.with_columns(polars.col(name).dt.strftime("%%F %%T%%.%df%%:z" % digits[unit]) for name, unit in units.items())
+                if units else data), units
     if not type(schema).__module__.startswith("pyarrow"):
-        return data
-    zoned = [at for at, field in enumerate(schema) if getattr(field.type, "tz", None)]
+        return data, units
+    zoned = [at for at, field in enumerate(schema) if getattr(field.type, "tz", None) and (not wanted or field.name in wanted)]
     if zoned and hasattr(data, "read_all"):
         data = data.read_all()
     for at in zoned:
         compute = importlib.import_module("pyarrow.compute")
-        data = data.set_column(at, schema.field(at).name, compute.local_timestamp(data.column(at)))
-    return data
+        units[schema.field(at).name] = schema.field(at).type.unit
+        data = data.set_column(at, schema.field(at).name, compute.strftime(data.column(at), format="%Y-%m-%d %H:%M:%S%z"))
+    return data, units
+
+
+def _texts_of_pandas(series):
+    """Times with a zone as texts; those that are missing are None."""
+    clock, utc = series.dt.tz_localize(None).to_numpy(), series.dt.tz_convert(None).to_numpy()
+    there = ~np.isnat(clock)
+    minutes, which = np.unique((clock - utc)[there] // np.timedelta64(1, "m"), return_inverse=True)
+    offsets = np.array(["%s%02d:%02d" % ("-" if one < 0 else "+", *divmod(abs(int(one)), 60)) for one in minutes], dtype=str)
+    texts = np.full(len(clock), None, dtype=object)
+    if there.any():
+        texts[there] = np.char.add(np.datetime_as_string(clock[there]), offsets[which])
+    return texts
 
 
 def columns_of(data):
@@ -176,7 +195,7 @@ def _of_series(series):
     return series.astype(object).to_numpy(), None
 
 
-def _of_columns(columns, name, what, wanted):
+def _of_columns(columns, name, what, wanted, units=None):
     given = []
     for column, (values, missing) in columns:
         if not isinstance(column, str):
@@ -185,7 +204,7 @@ def _of_columns(columns, name, what, wanted):
             given.append((column, "n", values, None))
             continue
         given.append((column, *_of_values(values, missing, '%s: column "%s"' % (what, column))))
-    return _millrace.Frame.of_columns(given, name)
+    return _millrace.Frame.of_columns(given, name, units or {})
 
 
 def _of_values(values, missing, what):

@@ -16,7 +16,7 @@ def main(form, what, asked):
     from .errors import DataError
     try:
         from . import _millrace
-        from ._frames import local_times
+        from ._frames import with_zones
         pyarrow, ipc, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
     except ImportError as error:
         return _fail(os.EX_CONFIG, "files of %s are read by pyarrow and numpy, and %s lacks one of them (%s): pip install pyarrow "
@@ -35,8 +35,9 @@ def main(form, what, asked):
             return 0
         types = dict(zip(columns, asked[3::2]))
         for part in itertools.chain([no_rows], parts):
-            _check_types(part, asked[1], types)
-            frame = _millrace.Frame.of_stream(local_times(part).__arrow_c_stream__(), "the file")
+            _check_types(part, int(asked[0]), asked[1], types)
+            part, units = with_zones(part)
+            frame = _millrace.Frame.of_stream(part.__arrow_c_stream__(), "the file", units)
             sys.stdout.buffer.write(frame.cell_records(columns, int(asked[0])))
         sys.stdout.buffer.flush()
     except DataError as error:
@@ -57,7 +58,7 @@ def _type_of(field):
     return str(kind)
 
 
-def _texts_of(kind):
+def _texts_of(kind, rule):
     """What tells apart the texts that values of a type become; those of whole numbers and texts are alike. None: it has none."""
     if kind.startswith(("int", "uint", "bool", "string", "large_string", "binary", "large_binary", "fixed_size_binary")):
         return "words"
@@ -65,8 +66,8 @@ def _texts_of(kind):
         return "words" if kind.endswith(", 0)") else kind.rpartition(",")[2]
     if kind in ("halffloat", "float", "double"):
         return "floats"
-    if kind.startswith(("timestamp", "date64")):
-        return "times"
+    if kind.startswith(("timestamp", "date64")) or (rule > 1 and kind.startswith("date32")):
+        return "times"  # at midnight they are dates
     return "dates" if kind.startswith("date32") else None
 
 
@@ -93,14 +94,14 @@ def _empty_of(parts, names):
     return empty
 
 
-def _check_types(part, first, types):
+def _check_types(part, rule, first, types):
     """Refuses a column with values that has other texts than it has in training. `types` loses those that were looked at."""
     from .errors import DataError
     for field, column in zip(part.schema, part.columns):
         if field.name not in types or column.null_count == len(part):
             continue
         here, there = _type_of(field), types.pop(field.name)
-        texts = {_texts_of(here), _texts_of(there)}
+        texts = {_texts_of(here, rule), _texts_of(there, rule)}
         if len(texts) == 1 or None in texts:
             continue
         example, advice = (", as 5.0 and 5", '; pandas makes floats of whole numbers where some are missing, and astype("Int64") keeps '

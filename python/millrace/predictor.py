@@ -85,7 +85,7 @@ class Predictor:
             slot = self._slot(name)
             if slot.is_needed:
                 raise ConfigError('without: the score depends on slot "%s"' % name)
-        return self._finite(self._told(self._predictor.score_text(text, without)))
+        return self._finite(self._told(self._predictor.score_text(text, without), "predict_lines"))
 
     def predict(self, columns, by_slot=False):
         """Scores rows in memory. float32, [rows], of several losses or more than two classes [rows, predictions].
@@ -131,12 +131,12 @@ class Predictor:
             raise ConfigError("the score depends on slots that are not there: " + ", ".join(missing))
         return self._told(self._predictor.score_columns(given, rows[1] if rows else 0), "predict")
 
-    def _told(self, scored, what="predict_lines"):
+    def _told(self, scored, what):
         scores, zeros_dropped, found = scored
         for once, warning in found.items():
             if once not in self._warned:
                 self._warned.add(once)
-                warnings.warn(what + ": " + warning, MillraceWarning, stacklevel=3)
+                warnings.warn("%s: %s" % (what, warning), MillraceWarning, stacklevel=3)
         if zeros_dropped:
             warnings.warn("%d zeros of sparse slots were left out, as in training (zeros: DROP)" % zeros_dropped,
                           MillraceWarning, stacklevel=3)

@@ -102,9 +102,8 @@ ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const
       missing_(TakesCsv(desc) ? std::vector<std::string>(desc.csv().missing().begin(), desc.csv().missing().end())
                               : std::vector<std::string>()),
       texts_(plan_.columns().size()),
-      begins_(plan_.columns().size()) {
-  if (source == Source::kFiles) forms_.emplace(plan_.columns(), desc);
-}
+      begins_(plan_.columns().size()),
+      forms_(plan_.columns(), desc, source == Source::kFrames) {}
 
 bool ColumnFeed::IsMissing(std::string_view text) const {
   return std::find(missing_.begin(), missing_.end(), text) != missing_.end();
@@ -119,10 +118,8 @@ ValueNames ColumnFeed::names() const {
     const auto place = static_cast<int>(i);
     names.words[feature.name] = {row_.has_words(place), row_.other_word(place)};
   }
-  if (forms_.has_value()) {
-    names.lines = rows_;
-    forms_->AddTo(&names);
-  }
+  names.lines = rows_;
+  forms_.AddTo(&names);
   return names;
 }
 
@@ -152,11 +149,11 @@ LineResult ColumnFeed::LookAtTime() {
 
 LineResult ColumnFeed::PutRow(std::string_view line, std::span<const FeatureRow::List> lists) {
   const LineResult result = MakeRow(line, lists);
-  if (result != LineResult::kRow || !forms_.has_value()) return result;
+  if (result != LineResult::kRow) return result;
   ++rows_;
   if (!IsAscii(line)) [[unlikely]]
-    forms_->LookForOtherBytes(texts_, begins_, lists);
-  counted().number_forms = forms_->TakeLine(texts_, begins_);
+    forms_.LookForOtherBytes(texts_, begins_, lists);
+  counted().number_forms = forms_.TakeLine(texts_, begins_);
   return result;
 }
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -49,7 +48,7 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   ValueNames names() const override;
 
  protected:
-  /// Where rows come from: of files it notes how their columns write whole numbers and truth values.
+  /// Where rows come from: of files it notes how their columns write whole numbers and truth values, too.
   enum class Source : uint8_t { kFiles, kFrames };
   /// `schema` must outlive it.
   ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc,
@@ -72,7 +71,7 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   /// Whose columns are read.
   const FeaturePlan& plan() const { return plan_; }
   /// Of a feed of files. PutRow looks at texts(), and ends the line.
-  NumberForms& forms() { return *forms_; }
+  NumberForms& forms() { return forms_; }
 
  private:
   LineResult MakeRow(std::string_view line, std::span<const FeatureRow::List> lists);
@@ -91,7 +90,7 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   std::vector<std::string_view> texts_;
   std::vector<size_t> begins_;
   SeenTimes times_;
-  std::optional<NumberForms> forms_;
+  NumberForms forms_;
   int64_t rows_ = 0;
 };
 

@@ -30,7 +30,8 @@ bool HasNullRows(const ArrowArray& part) {
 }  // namespace
 
 Result<std::shared_ptr<const DataFrame>> DataFrame::Take(ArrowOwner<ArrowArrayStream> stream, std::string name,
-                                                         const std::stop_token& stop) {
+                                                         const std::stop_token& stop,
+                                                         const std::map<std::string, std::string>& units) {
   ArrowSchema schema{};
   if (const int error = stream.get()->get_schema(stream.get(), &schema); error != 0) {
     return FailureOf(stream.get(), error, name);
@@ -47,12 +48,12 @@ Result<std::shared_ptr<const DataFrame>> DataFrame::Take(ArrowOwner<ArrowArraySt
     if (part.is_released()) break;
     parts.push_back(std::move(part));
   }
-  return Create(std::move(owner), std::move(parts), std::move(name));
+  return Create(std::move(owner), std::move(parts), std::move(name), units);
 }
 
 Result<std::shared_ptr<const DataFrame>> DataFrame::Create(ArrowOwner<ArrowSchema> schema,
-                                                           std::vector<ArrowOwner<ArrowArray>> parts,
-                                                           std::string name) {
+                                                           std::vector<ArrowOwner<ArrowArray>> parts, std::string name,
+                                                           const std::map<std::string, std::string>& units) {
   if (std::string_view(schema->format) != "+s") {
     return BadData(name + ": expected rows of columns with names, found one column of Arrow's type \"" +
                    schema->format + "\"");
@@ -76,7 +77,9 @@ Result<std::shared_ptr<const DataFrame>> DataFrame::Create(ArrowOwner<ArrowSchem
     taken->schema = shared;
     taken->array = std::move(part);
     for (int64_t i = 0; i < columns.n_children; ++i) {
-      taken->columns.emplace_back(*columns.children[i], *taken->array->children[i]);
+      const auto unit = units.find(frame->columns_[static_cast<size_t>(i)]);
+      taken->columns.emplace_back(*columns.children[i], *taken->array->children[i],
+                                  unit == units.end() ? std::string() : unit->second);
     }
     frame->rows_ += taken->array->length;
     frame->parts_.push_back(std::move(taken));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -25,12 +26,15 @@ class DataFrame {
  public:
   /// Takes the rows of a stream over as they lie in memory, to its end, which asks the stream's library for each part.
   /// `name` is what messages call it. kBadData for what the library says, and for what are no columns; kCancelled.
+  /// `units`: of columns whose texts are times with an offset from UTC, by their names.
   static Result<std::shared_ptr<const DataFrame>> Take(ArrowOwner<ArrowArrayStream> stream, std::string name,
-                                                       const std::stop_token& stop = {});
+                                                       const std::stop_token& stop = {},
+                                                       const std::map<std::string, std::string>& units = {});
 
   /// Of columns that are here already: a struct, and its values in parts.
   static Result<std::shared_ptr<const DataFrame>> Create(ArrowOwner<ArrowSchema> schema,
-                                                         std::vector<ArrowOwner<ArrowArray>> parts, std::string name);
+                                                         std::vector<ArrowOwner<ArrowArray>> parts, std::string name,
+                                                         const std::map<std::string, std::string>& units = {});
 
   /// The rows of frames one behind the other, which stay where they are. kBadData where one has other columns than the
   /// first, or has them in another order.

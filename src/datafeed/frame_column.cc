@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "features/number_text.h"
+#include "features/time_text.h"
 
 namespace millrace {
 namespace {
@@ -116,8 +118,8 @@ int NumberAfter(std::string_view text, char c) {
 
 }  // namespace
 
-FrameColumn::FrameColumn(const ArrowSchema& schema, const ArrowArray& array)
-    : offset_(array.offset), end_(array.offset + array.length) {
+FrameColumn::FrameColumn(const ArrowSchema& schema, const ArrowArray& array, const std::string& zoned_unit)
+    : has_offsets_(!zoned_unit.empty()), unit_(zoned_unit), offset_(array.offset), end_(array.offset + array.length) {
   const std::string_view format = schema.format;
   if (array.n_buffers > 0 && array.null_count != 0) validity_ = static_cast<const uint8_t*>(array.buffers[0]);
   if (array.n_buffers > 1) values_ = array.buffers[1];
@@ -177,6 +179,7 @@ bool FrameColumn::TakeType(std::string_view format) {
   } else if (format.starts_with("ts") && format.size() >= 4) {
     kind_ = Kind::kTime;
     per_second_ = UnitOf(format[2]);
+    unit_ = format[2] == 's' ? "s" : std::string(1, format[2]) + "s";
     has_zone_ = format.size() > 4;
     type_name_ = "a time";
   } else if (format.starts_with("d:") && (format.find(',') == format.rfind(',') || format.ends_with(",128"))) {
@@ -219,6 +222,25 @@ uint64_t FrameColumn::UnsignedAt(int64_t at) const {
 }
 
 std::string_view FrameColumn::Text(int64_t row, TextRule rule, std::string* scratch) const {
+  const std::string_view text = Written(row, rule, scratch);
+  return has_offsets_ && rule == TextRule::kByFormat ? FaceOf(text, scratch) : text;
+}
+
+std::string_view FrameColumn::FaceOf(std::string_view text, std::string* scratch) const {
+  IsoTime time;
+  if (!ReadIsoTime(text, &time) || !time.offset_minutes.has_value()) return text;
+  std::string face(text.substr(0, sizeof("2026-11-26 10:00:00") - 1));
+  face[sizeof("2026-11-26") - 1] = ' ';
+  if (time.fraction.find_first_not_of('0') != std::string_view::npos) {
+    std::string digits(time.fraction);
+    digits.resize(unit_ == "ms" ? 3 : unit_ == "us" ? 6 : 9, '0');
+    face += "." + digits;
+  }
+  *scratch = std::move(face);
+  return Padded(scratch->data() + scratch->size(), scratch);
+}
+
+std::string_view FrameColumn::Written(int64_t row, TextRule rule, std::string* scratch) const {
   const int64_t at = offset_ + row;
   if (kind_ == Kind::kNull || IsNull(at)) return {};
   switch (kind_) {

@@ -16,7 +16,8 @@ namespace millrace {
 /// refers to must outlive it.
 class FrameColumn {
  public:
-  FrameColumn(const ArrowSchema& schema, const ArrowArray& array);
+  /// `zoned_unit`: of texts that are times with an offset from UTC behind them, their unit; empty: they are others.
+  FrameColumn(const ArrowSchema& schema, const ArrowArray& array, const std::string& zoned_unit = "");
 
   /// Null for a type that has no texts; then type_name() says which.
   explicit operator bool() const { return kind_ != Kind::kNone; }
@@ -28,6 +29,8 @@ class FrameColumn {
   /// The text of a row from 0, empty where it is null. kNumberPadding bytes behind it may be read. It lies in the
   /// column, or in `scratch`.
   std::string_view Text(int64_t row, TextRule rule, std::string* scratch) const;
+  /// Of times: "s", "ms", "us" or "ns"; empty for other columns.
+  std::string_view unit() const { return unit_; }
   /// The values of a row of lists: places in items(), none where it is null.
   void List(int64_t row, int64_t* begin, int64_t* end) const;
   const FrameColumn& items() const { return *inner_; }
@@ -51,6 +54,10 @@ class FrameColumn {
     kList,
   };
 
+  /// The text as it lies in the column.
+  std::string_view Written(int64_t row, TextRule rule, std::string* scratch) const;
+  /// What the clock shows in a time with an offset, as models have it that were trained before offsets were.
+  std::string_view FaceOf(std::string_view text, std::string* scratch) const;
   bool TakeType(std::string_view format);
   bool IsNull(int64_t at) const { return validity_ != nullptr && ((validity_[at >> 3] >> (at & 7)) & 1) == 0; }
   template <class T>
@@ -69,6 +76,8 @@ class FrameColumn {
   Kind kind_ = Kind::kNone;
   Kind index_ = Kind::kSigned;  ///< of a dictionary
   bool has_zone_ = false;
+  bool has_offsets_ = false;  ///< texts that are times with an offset behind them
+  std::string unit_;
   int width_ = 0;           ///< bytes of a number, or of an offset
   int scale_ = 0;           ///< of decimals: digits behind the point
   int64_t per_second_ = 1;  ///< of times

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "core/swar_digits.h"
 #include "core/truth_value.h"
@@ -9,6 +10,7 @@
 #include "data_feed.pb.h"
 #include "datafeed/column_feed.h"
 #include "features/feature_spec.h"
+#include "features/time_text.h"
 
 namespace millrace {
 namespace {
@@ -21,17 +23,39 @@ bool IsDigits(std::string_view text) {
   return !text.empty() && NumberOfDigits(LoadWord(text.data()), static_cast<uint32_t>(text.size()), &unused);
 }
 
+/// What may be the zone at the end of a time: "Z", "+09:00" or "+0900".
+std::string_view ZoneEnd(std::string_view text) {
+  if (text.back() == 'Z') return text.substr(text.size() - 1);
+  for (const size_t size : {sizeof("+09:00") - 1, sizeof("+0900") - 1, sizeof("+09") - 1}) {
+    const char sign = text[text.size() - size];
+    if (sign == '+' || sign == '-') return text.substr(text.size() - size);
+  }
+  return {};
+}
+
 }  // namespace
 
-NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc)
+NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc, bool of_times)
     : columns_(&columns), seen_(columns.size(), kOther), not_utf8_(columns.size()) {
   const std::vector<std::string> words = WordColumns(desc);
+  const std::map<std::string, DatePartStep::Format> clocks = ClockColumns(desc);
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (!std::binary_search(words.begin(), words.end(), columns[i])) continue;
+    const auto clock = clocks.find(columns[i]);
+    const bool is_clock = clock != clocks.end();
+    const bool is_word = std::binary_search(words.begin(), words.end(), columns[i]);
+    if (is_clock || is_word) {
+      times_.push_back({.column = i,
+                        .is_clock = is_clock,
+                        .are_milliseconds = is_clock && clock->second == DatePartStep::EPOCH_MILLISECONDS});
+    }
+    if (!is_word || of_times) continue;
     seen_[i] = kNone;
     watched_.push_back(i);
   }
   words_ = watched_;
+  for (const FeatureStates::ColumnTime& time : desc.feature_states().time()) {
+    trained_zones_[time.column()] = {.text = time.zone(), .place = time.place()};
+  }
   for (const FeatureStates::WholeNumber& number : desc.feature_states().whole_number()) {
     const auto column = std::find(columns.begin(), columns.end(), number.column());
     if (column != columns.end()) trained_[number.column()] = {.text = number.text(), .place = number.place()};
@@ -71,12 +95,46 @@ void NumberForms::Look(size_t column, std::string_view text, size_t at) {
   if (!is_found) found_.push_back({column, form, {.text = std::string(text), .column = at + 1}});
 }
 
+void NumberForms::LookAtTime(Times* times, std::string_view text, size_t at) {
+  constexpr size_t kDate = sizeof("2026-11-26") - 1;
+  constexpr size_t kShortest = sizeof("2026-11-26T10:00") - 1;
+  constexpr int64_t kSecondsOf1970 = 365 * 86400;
+  constexpr size_t kMostZones = 8;
+  const auto add = [&](Form form, std::string zone) {
+    found_.push_back({times->column, form, {.text = std::string(text), .column = at + 1}, std::move(zone)});
+  };
+  if (times->are_milliseconds) {
+    int64_t seconds = 0;
+    if (times->has_later || !ReadTime(text, {.format = DatePartStep::EPOCH_MILLISECONDS}, &seconds)) return;
+    times->has_later = seconds < 0 || seconds >= kSecondsOf1970;
+    if (!times->has_later && times->zones.empty()) {
+      times->zones.emplace_back();
+      add(kOf1970, "");
+    }
+    return;
+  }
+  // A date is a time without a zone where the clock counts.
+  const bool is_date = times->is_clock && text.size() == kDate;
+  if ((text.size() < kShortest && !is_date) || text[4] != '-' || (!is_date && text[13] != ':')) return;
+  const std::string_view end = is_date ? std::string_view() : ZoneEnd(text);
+  if (times->has_last && end == times->last_end) [[likely]]
+    return;
+  IsoTime time;
+  if (times->zones.size() >= kMostZones || !ReadIsoTime(text, &time) || time.has_clock == is_date) return;
+  times->has_last = true;
+  times->last_end = end;
+  std::string zone = ZoneText(time.offset_minutes);
+  if (std::find(times->zones.begin(), times->zones.end(), zone) != times->zones.end()) return;
+  times->zones.push_back(zone);
+  add(kZone, std::move(zone));
+}
+
 int64_t NumberForms::KeepLine() {
   if (found_.empty()) [[likely]]
     return 0;
   const auto count = static_cast<int64_t>(found_.size());
   for (Found& found : found_) {
-    seen_[found.column] |= found.form;
+    if (found.form < kZone) seen_[found.column] |= found.form;
     found.value.nth = kept_.size();
     kept_.push_back(std::move(found));
   }
@@ -88,6 +146,9 @@ int64_t NumberForms::KeepLine() {
 int64_t NumberForms::TakeLine(std::span<const std::string_view> texts, std::span<const size_t> begins) {
   for (const size_t column : watched_) {
     if (!texts[column].empty()) Look(column, texts[column], begins[column]);
+  }
+  for (Times& times : times_) {
+    if (!texts[times.column].empty()) LookAtTime(&times, texts[times.column], begins[times.column]);
   }
   return KeepLine();
 }
@@ -116,11 +177,18 @@ void NumberForms::AddTo(ValueNames* names) const {
     if (kept.form == kWholeFloat) names->whole_floats.emplace(column, kept.value);
     if (kept.form == kTruth) names->truths.emplace(column, kept.value);
     if (kept.form == kNotUtf8) names->not_utf8.emplace(column, kept.value);
+    if (kept.form == kZone) names->zones[column].emplace(kept.zone, kept.value);
+    if (kept.form == kOf1970) names->of_1970.emplace(column, kept.value);
   }
   for (size_t column = 0; column < not_utf8_.size(); ++column) {
     if (not_utf8_[column] > 0) names->not_utf8_values[(*columns_)[column]] += not_utf8_[column];
   }
+  for (const Times& times : times_) {
+    if (times.is_clock) names->clocks.insert((*columns_)[times.column]);
+    if (times.has_later) names->later.insert((*columns_)[times.column]);
+  }
   names->trained = trained_;
+  names->trained_zones = trained_zones_;
 }
 
 }  // namespace millrace

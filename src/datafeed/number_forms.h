@@ -14,12 +14,13 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Which ways of writing whole numbers and truth values the columns of words have, line by line. One thread. A column
-/// that has other numbers or texts is one of words, and is no longer looked at.
+/// Which ways of writing whole numbers and truth values the columns of words have, and which zones and units their
+/// times, line by line. One thread. A column that has other numbers or texts is one of words, and is no longer looked
+/// at.
 class NumberForms {
  public:
-  /// Of these columns those that are words (WordColumns).
-  NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc);
+  /// Of these columns those that are words (WordColumns) or times. `of_times`: times alone.
+  NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc, bool of_times);
 
   bool IsWatched(size_t column) const { return (seen_[column] & kOther) == 0; }
   /// Looks at the value of a column that is watched, behind which kNumberPadding bytes may be read. `at`: where in the
@@ -38,13 +39,34 @@ class NumberForms {
   void AddTo(ValueNames* names) const;
 
  private:
-  enum Form : uint8_t { kNone = 0, kWhole = 1, kWholeFloat = 2, kOther = 4, kTruth = 8, kNotUtf8 = 16 };
+  enum Form : uint8_t {
+    kNone = 0,
+    kWhole = 1,
+    kWholeFloat = 2,
+    kOther = 4,
+    kTruth = 8,
+    kNotUtf8 = 16,
+    kZone = 32,
+    kOf1970 = 64
+  };
   static Form FormOf(std::string_view text);
+  /// A column that has times, as far as is known.
+  struct Times {
+    size_t column = 0;
+    bool is_clock = false;  ///< date_part takes what the clock shows
+    bool are_milliseconds = false;
+    bool has_later = false;               ///< than 1970, of milliseconds
+    std::vector<std::string> zones = {};  ///< that lines had
+    bool has_last = false;
+    std::string last_end = {};  ///< of the last text whose zone was looked at
+  };
+  void LookAtTime(Times* times, std::string_view text, size_t at);
 
   struct Found {
     size_t column;
     Form form;
     NumberForm value;
+    std::string zone = {};
   };
   const std::vector<std::string>* columns_;
   std::map<std::string, NumberForm> trained_;
@@ -52,6 +74,8 @@ class NumberForms {
   std::vector<size_t> words_;      ///< columns of words
   std::vector<int64_t> not_utf8_;  ///< by column
   std::vector<size_t> watched_;
+  std::vector<Times> times_;
+  std::map<std::string, NumberForm> trained_zones_;
   std::vector<Found> found_;  ///< in the line that is read
   std::vector<Found> kept_;
 };

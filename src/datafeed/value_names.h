@@ -69,7 +69,7 @@ struct SlotShare {
 using SlotShares = std::map<std::string, SlotShare>;  ///< by slot
 
 /// What the lines of columns say beside their values: of JSON the keys, how whole numbers and truth values that are
-/// words (WordColumns) are written, and from when to when rows are.
+/// words (WordColumns) are written, which zones times have, and from when to when rows are.
 struct ValueNames {
   int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times`, `words` and `all_ones`
   bool is_partial = false;       ///< lines were left unread, which may have what others lack
@@ -92,6 +92,14 @@ struct ValueNames {
 
   SlotShares shares;          ///< of what a model scored
   SlotShares trained_shares;  ///< of the evaluation before, as far as there was one
+
+  /// By column, and by zone, "UTC", "+09:00" or "" for none: the first time of it.
+  std::map<std::string, std::map<std::string, NumberForm>> zones;
+  /// By column: the zone of the first time that trained, as the text.
+  std::map<std::string, NumberForm> trained_zones;
+  std::set<std::string> clocks;               ///< columns of which date_part takes what the clock shows
+  std::map<std::string, NumberForm> of_1970;  ///< by column of milliseconds: the first time in 1970
+  std::set<std::string> later;                ///< columns of milliseconds that have times of other years
 
   std::array<std::map<std::string, NumberForm>*, 4> forms() { return {&whole, &whole_floats, &truths, &not_utf8}; }
   std::array<const std::map<std::string, NumberForm>*, 4> forms() const {
@@ -117,6 +125,11 @@ struct ValueNames {
     for (const auto& [column, values] : other.not_utf8_values) not_utf8_values[column] += values;
     others.insert(other.others.begin(), other.others.end());
     trained.insert(other.trained.begin(), other.trained.end());
+    for (const auto& [column, times_of] : other.zones) AddFirst(times_of, &zones[column]);
+    trained_zones.insert(other.trained_zones.begin(), other.trained_zones.end());
+    clocks.insert(other.clocks.begin(), other.clocks.end());
+    AddFirst(other.of_1970, &of_1970);
+    later.insert(other.later.begin(), other.later.end());
   }
 
  private:

@@ -33,12 +33,17 @@ void LineReader::AddNames(const DataFeed& feed, PassStats* stats) const {
   const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
   if (naming == nullptr) return;
   ValueNames names = naming->names();
+  const auto find_place = [this](NumberForm* value) {
+    std::tie(value->file, value->line) = form_lines_.at(value->nth);
+    value->place = blocks_->DescribeByte(value->file, value->line, value->column);
+  };
   for (auto* const numbers : names.forms()) {
-    for (auto& [column, number] : *numbers) {
-      std::tie(number.file, number.line) = form_lines_.at(number.nth);
-      number.place = blocks_->DescribeByte(number.file, number.line, number.column);
-    }
+    for (auto& [column, number] : *numbers) find_place(&number);
   }
+  for (auto& [column, of_column] : names.zones) {
+    for (auto& [zone, time] : of_column) find_place(&time);
+  }
+  for (auto& [column, time] : names.of_1970) find_place(&time);
   stats->names.Add(names);
 }
 

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "core/edit_distance.h"
@@ -13,6 +15,7 @@
 #include "datafeed/input_opener.h"
 #include "datafeed/number_forms.h"
 #include "dataset/dataset.h"
+#include "features/time_text.h"
 
 namespace millrace {
 
@@ -197,6 +200,45 @@ void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string
   }
 }
 
+/// Minutes that a zone is ahead of UTC; none where it has none.
+std::optional<int> OffsetOf(const std::string& zone) {
+  IsoTime time;
+  const std::string text = "2026-11-26T10:00" + (zone == "UTC" ? "Z" : zone);
+  return ReadIsoTime(text, &time) ? time.offset_minutes : std::nullopt;
+}
+
+/// As ValueWarnings: that times have another zone than in training, or another unit than was said.
+void AddTimeWarnings(const ValueNames& names, Reads reads, std::map<std::string, std::string>* warnings) {
+  for (const auto& [column, time] : names.of_1970) {
+    if (names.later.contains(column)) continue;
+    (*warnings)[column + " of 1970"] = "column \"" + Harmless(column) +
+                                       "\" as EPOCH_MILLISECONDS has times of 1970 alone, such as " + Shown(time) +
+                                       ": if they are seconds since 1970, say format: EPOCH_SECONDS";
+  }
+  if (reads == Reads::kTraining) return;
+  for (const auto& [column, of_column] : names.zones) {
+    const auto known = names.trained_zones.find(column);
+    if (known == names.trained_zones.end()) continue;
+    const NumberForm& trained = known->second;
+    for (const auto& [zone, time] : of_column) {
+      const bool is_clock = names.clocks.contains(column);
+      // The instants of two zones are the same words.
+      if (zone == trained.text || (!is_clock && !zone.empty() && !trained.text.empty())) continue;
+      const auto shown = [](const std::string& of) { return of.empty() ? "no zone" : "the zone " + of; };
+      const std::optional<int> here = OffsetOf(zone);
+      const std::optional<int> there = OffsetOf(trained.text);
+      const bool may_be_summer = here.has_value() && there.has_value() && std::abs(*here - *there) == 60;
+      (*warnings)[column + " of another zone"] =
+          "column \"" + Harmless(column) + "\" has times with " + shown(zone) + ", such as " + Shown(time) + ", and " +
+          shown(trained.text) + " where the training began (" + Harmless(trained.place) + "): " +
+          (is_clock ? "date_part takes what the clock shows, so the same instant has another hour"
+                    : "the same time is two words") +
+          "; convert them, or train anew" + (may_be_summer ? ". Daylight saving time of one zone needs no change" : "");
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 std::string ShownTimes(const SeenTimes& times) {
@@ -237,6 +279,7 @@ std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads re
         Harmless(DidYouMean(column, known));
   }
   AddNumberWarnings(read.names, reads, &warnings);
+  AddTimeWarnings(read.names, reads, &warnings);
   for (const auto& [feature, seen] : read.names.words) {
     if (reads != Reads::kTraining || seen.has_some || seen.other.empty()) continue;
     constexpr size_t kShown = 60;

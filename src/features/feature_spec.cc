@@ -334,6 +334,23 @@ std::vector<std::string> WordColumns(const DataFeedDesc& desc) {
   return {columns.begin(), columns.end()};
 }
 
+std::map<std::string, DatePartStep::Format> ClockColumns(const DataFeedDesc& desc) {
+  std::vector<FeatureMistake> ignored;
+  std::map<std::string, DatePartStep::Format> columns;
+  for (const FeatureSpec& feature : ReadFeatures(desc, &ignored)) {
+    if (!feature.desc->has_date_part()) continue;
+    for (const std::string& column : feature.columns) columns.emplace(column, feature.desc->date_part().format());
+  }
+  return columns;
+}
+
+std::vector<std::string> TimeColumns(const DataFeedDesc& desc) {
+  const std::vector<std::string> words = WordColumns(desc);
+  std::set<std::string> columns(words.begin(), words.end());
+  for (const auto& [column, format] : ClockColumns(desc)) columns.insert(column);
+  return {columns.begin(), columns.end()};
+}
+
 MultiSlotDesc SlotsOfFeatures(const std::vector<FeatureSpec>& features) {
   MultiSlotDesc slots;
   for (const FeatureSpec& feature : features) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ std::vector<FeatureSpec> ReadFeatures(const DataFeedDesc& desc, std::vector<Feat
 
 /// Columns whose texts are words: what hashes, vocabularies and crosses look up, for which "7.0" is not "7". Sorted.
 std::vector<std::string> WordColumns(const DataFeedDesc& desc);
+/// Columns of times of which date_part takes parts, and how it reads them.
+std::map<std::string, DatePartStep::Format> ClockColumns(const DataFeedDesc& desc);
+/// Columns that may have times: those of words, and of clocks. Sorted.
+std::vector<std::string> TimeColumns(const DataFeedDesc& desc);
 
 /// The slots that the features are, in their order.
 MultiSlotDesc SlotsOfFeatures(const std::vector<FeatureSpec>& features);

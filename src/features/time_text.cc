@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 #include "features/number_text.h"
 
@@ -124,6 +125,14 @@ bool ReadIsoTime(std::string_view text, IsoTime* time) {
   time->is_leap_second = second == 60;
   time->seconds += (hour * 60 + minute) * 60 + (second == 60 ? 59 : second);
   return true;
+}
+
+std::string ZoneText(std::optional<int> offset_minutes) {
+  if (!offset_minutes.has_value()) return "";
+  if (*offset_minutes == 0) return "UTC";
+  const int size = std::abs(*offset_minutes);
+  const auto two_digits = [](int number) { return (number < 10 ? "0" : "") + std::to_string(number); };
+  return (*offset_minutes < 0 ? "-" : "+") + two_digits(size / 60) + ":" + two_digits(size % 60);
 }
 
 CivilTime CivilTimeOf(int64_t seconds) {

@@ -27,6 +27,9 @@ struct IsoTime {
 /// Reads all of `text`: "2026-11-26", "2026-11-26T18:30", "2026-11-26 18:30:00.5+01:00".
 bool ReadIsoTime(std::string_view text, IsoTime* time);
 
+/// "UTC" of an offset of 0, "+09:00", or "" of none.
+std::string ZoneText(std::optional<int> offset_minutes);
+
 /// What calendars and clocks show so many seconds after 1970-01-01 00:00.
 struct CivilTime {
   int year = 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "datafeed/cell_records.h"
+#include "features/time_text.h"
 #include "features/value_text.h"
 #include "python/bindings.h"
 #include "python/errors.h"
@@ -241,7 +242,8 @@ void FillColumn(const GivenColumn& given, HeldColumn* column) {
   column->schema.name = column->name.c_str();
 }
 
-PyFrame FrameOfColumns(const std::vector<GivenColumn>& given, const std::string& name) {
+PyFrame FrameOfColumns(const std::vector<GivenColumn>& given, const std::string& name,
+                       const std::map<std::string, std::string>& units) {
   auto held = std::make_shared<HeldColumns>();
   for (const GivenColumn& one : given) {
     HeldColumn& column = held->columns.emplace_back();
@@ -269,16 +271,17 @@ PyFrame FrameOfColumns(const std::vector<GivenColumn>& given, const std::string&
                    new std::shared_ptr<HeldColumns>(held)};
   std::vector<ArrowOwner<ArrowArray>> parts;
   parts.emplace_back(&array);
-  return {ValueOrThrow(DataFrame::Create(ArrowOwner<ArrowSchema>(&schema), std::move(parts), name))};
+  return {ValueOrThrow(DataFrame::Create(ArrowOwner<ArrowSchema>(&schema), std::move(parts), name, units))};
 }
 
-PyFrame FrameOfStream(const py::capsule& capsule, const std::string& name) {
+PyFrame FrameOfStream(const py::capsule& capsule, const std::string& name,
+                      const std::map<std::string, std::string>& units) {
   auto* const given = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
   if (given == nullptr) throw py::error_already_set();
   ArrowOwner<ArrowArrayStream> stream(given);
   // Code of Python that the stream may run is not interrupted itself: Ctrl-C is the caller's.
   return {RunInterruptibly<std::shared_ptr<const DataFrame>>(
-      [&](const std::stop_token& stop) { return DataFrame::Take(std::move(stream), name, stop); })};
+      [&](const std::stop_token& stop) { return DataFrame::Take(std::move(stream), name, stop, units); })};
 }
 
 /// Looks for the first whole number of a part's column, "5" of one of integers or truth values and "5.0" of one of
@@ -333,10 +336,35 @@ std::map<std::string, std::string> WholeNumbersOf(const DataFrame& frame, const 
   return found;
 }
 
+std::map<std::string, std::pair<std::string, std::string>> TimesOf(const DataFrame& frame,
+                                                                   const std::vector<std::string>& wanted) {
+  std::map<std::string, std::pair<std::string, std::string>> found;
+  std::string scratch;
+  for (size_t i = 0; i < frame.columns().size(); ++i) {
+    const std::string& name = frame.columns()[i];
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
+    std::string_view text;
+    for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
+      const FrameColumn& column = part->columns[i];
+      if (!column || column.is_list()) break;
+      for (int64_t row = 0; row < part->array->length && text.empty(); ++row) {
+        text = column.Text(part->array->offset + row, kNewTextRule, &scratch);
+      }
+      if (text.empty()) continue;
+      IsoTime time;
+      if (ReadIsoTime(WithoutSpaces(text), &time) && time.has_clock) {
+        found[name] = {ZoneText(time.offset_minutes), std::string(column.unit())};
+      }
+      break;
+    }
+  }
+  return found;
+}
+
 void BindFrame(py::module_& module) {
   py::class_<PyFrame>(module, "Frame")
-      .def_static("of_stream", FrameOfStream, py::arg("capsule"), py::arg("name"))
-      .def_static("of_columns", FrameOfColumns, py::arg("columns"), py::arg("name"))
+      .def_static("of_stream", FrameOfStream, py::arg("capsule"), py::arg("name"), py::arg("units"))
+      .def_static("of_columns", FrameOfColumns, py::arg("columns"), py::arg("name"), py::arg("units"))
       .def_static(
           "join",
           [](const std::vector<PyFrame>& frames, const std::string& name) {

@@ -324,6 +324,7 @@ class PyJob {
   void NoteWholeNumbers(LoadedConfig* config) const {
     if (frames_.empty()) return;
     DataFeedDesc& feed = *config->desc->mutable_data_desc();
+    NoteTimes(&feed);
     if (feed.feature_states().whole_number_size() > 0) return;
     for (const auto& [column, text] : WholeNumbersOf(*frames_[0], WordColumns(feed))) {
       FeatureStates::WholeNumber& noted = *feed.mutable_feature_states()->add_whole_number();
@@ -331,6 +332,16 @@ class PyJob {
       if (text.empty()) continue;
       noted.set_text(text);
       noted.set_place(frames_[0]->name());
+    }
+  }
+  void NoteTimes(DataFeedDesc* feed) const {
+    if (feed->feature_states().time_size() > 0) return;
+    for (const auto& [column, time] : TimesOf(*frames_[0], TimeColumns(*feed))) {
+      FeatureStates::ColumnTime& noted = *feed->mutable_feature_states()->add_time();
+      noted.set_column(column);
+      noted.set_place(frames_[0]->name());
+      if (!time.first.empty()) noted.set_zone(time.first);
+      if (!time.second.empty()) noted.set_unit(time.second);
     }
   }
   const CompiledJob& job() const { return *job_; }

@@ -164,7 +164,7 @@ class PyPredictor {
       const int64_t before = scorer->feed->counters().zeros_dropped;
       MR_TRY(ScoreLines(text, *scorer, stop, &scored->scores));
       scored->zeros_dropped = scorer->feed->counters().zeros_dropped - before;
-      scored->warnings = NumberWarnings(*scorer->feed);
+      scored->warnings = WarningsOf(*scorer->feed, false);
       return Finish(std::move(scorer), &scored->warnings);
     });
   }
@@ -182,6 +182,7 @@ class PyPredictor {
       MR_ASSIGN(const auto rows, cut.records(nullptr, FileOfFrame(given.frame->name()), LineLimit()));
       MR_TRY(ScoreRows(given.frame->name(), *rows, *feed, *scorer, stop, &scored->scores));
       scored->zeros_dropped = feed->counters().zeros_dropped;
+      scored->warnings = WarningsOf(*feed, true);
       return Finish(std::move(scorer), &scored->warnings);
     });
   }
@@ -242,16 +243,24 @@ class PyPredictor {
     std::map<std::string, std::string> warnings;  ///< each once for the same key
   };
 
-  /// Of numbers that lines write otherwise than those of the training. A line may lack any key, since few come at once.
-  static std::map<std::string, std::string> NumberWarnings(const DataFeed& feed) {
+  /// Of numbers and times that lines write otherwise than those of the training. A line may lack any key, since few
+  /// come at once.
+  static std::map<std::string, std::string> WarningsOf(const DataFeed& feed, bool is_frame) {
     const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
     if (naming == nullptr) return {};
     PassStats read;
     read.names = naming->names();
     read.names.absent.clear();
+    const auto find_place = [is_frame](NumberForm* value) {
+      value->place = is_frame ? "in the rows" : "byte " + std::to_string(value->column) + " of its line";
+    };
     for (auto* const numbers : read.names.forms()) {
-      for (auto& [column, number] : *numbers) number.place = "byte " + std::to_string(number.column) + " of its line";
+      for (auto& [column, number] : *numbers) find_place(&number);
     }
+    for (auto& [column, of_column] : read.names.zones) {
+      for (auto& [zone, time] : of_column) find_place(&time);
+    }
+    for (auto& [column, time] : read.names.of_1970) find_place(&time);
     return ValueWarnings(read, Reads::kModel);
   }
 

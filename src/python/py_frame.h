@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "datafeed/data_frame.h"
@@ -13,6 +14,11 @@ namespace millrace {
 struct PyFrame {
   std::shared_ptr<const DataFrame> frame;
 };
+
+/// By column, of those of `wanted` whose first value is a time: its zone, as ZoneText has it, and its unit, "" of
+/// texts.
+std::map<std::string, std::pair<std::string, std::string>> TimesOf(const DataFrame& frame,
+                                                                   const std::vector<std::string>& wanted);
 
 /// By column, of those of `wanted` that have values: the first whole number, "5" of integers and "5.0" of floats in a
 /// part of the frame that has no others; or "" where there are other values.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -192,36 +193,70 @@ void NoteFirstValues(const ValueNames& names, std::set<std::string>* unknown, Fe
   for (const std::string& column : known) unknown->erase(column);
 }
 
-/// Notes how the training files begin to write whole numbers and truth values that are words, so that who reads others
-/// later can say where these write them otherwise. A column counts from its first value on, which is looked for in a
-/// million rows, and then where each file begins. Not of files that a pipe_command writes, or that come once.
-void NoteWholeNumbers(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
+/// Notes the zone of the first time of each column in `names` that has none yet, and takes the column out of `unknown`.
+void NoteFirstTimes(const ValueNames& names, std::set<std::string>* unknown, FeatureStates* states) {
+  for (const auto& [column, zones] : names.zones) {
+    const auto is_it = [&column = column](const auto& time) { return time.column() == column; };
+    if (zones.empty() || std::any_of(states->time().begin(), states->time().end(), is_it)) continue;
+    const auto first = std::min_element(zones.begin(), zones.end(),
+                                        [](const auto& a, const auto& b) { return a.second.IsBefore(b.second); });
+    FeatureStates::ColumnTime& noted = *states->add_time();
+    noted.set_column(column);
+    if (!first->first.empty()) noted.set_zone(first->first);
+    noted.set_place(first->second.place);
+    const auto known = std::find(states->column().begin(), states->column().end(), column) - states->column().begin();
+    const std::string type = known < states->type_size() ? states->type(static_cast<int>(known)) : "";
+    constexpr std::string_view kTimestamp = "timestamp[";
+    if (type.starts_with(kTimestamp)) {
+      noted.set_unit(type.substr(kTimestamp.size(), type.find_first_of(",]") - kTimestamp.size()));
+    }
+    unknown->erase(column);
+  }
+}
+
+/// Notes how the training files begin to write whole numbers and truth values that are words, and which zone times
+/// have, so that who reads others later can say where these write them otherwise. A column counts from its first value
+/// on, which is looked for in a million rows, and then where each file begins. Not of files that a pipe_command writes,
+/// or that come once.
+void NoteFirstRows(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
   constexpr int kRows = 4096;
   constexpr int64_t kMostBatches = 256;
   constexpr int kMostFiles = 256;
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
   const std::vector<std::string> words = WordColumns(feed);
-  if (words.empty() || !PipeCommandOf(feed).empty() || feed.feature_states().whole_number_size() > 0) return;
+  const std::map<std::string, DatePartStep::Format> clocks = ClockColumns(feed);
+  const bool is_known = feed.feature_states().whole_number_size() > 0 || feed.feature_states().time_size() > 0;
+  if ((words.empty() && clocks.empty()) || !PipeCommandOf(feed).empty() || is_known) return;
   DataFeedDesc first = StatisticsDesc(feed);
   first.clear_multi_slot_desc();
   for (const Slot& slot : feed.multi_slot_desc().slots()) {
-    if (slot.type() == "uint64") *first.mutable_multi_slot_desc()->add_slots() = slot;  // of words, or of ids
+    const bool is_clock = std::any_of(feed.feature().begin(), feed.feature().end(), [&](const FeatureDesc& feature) {
+      return feature.has_date_part() && feature.name() == slot.name();
+    });
+    if (slot.type() == "uint64" || is_clock) *first.mutable_multi_slot_desc()->add_slots() = slot;  // words, ids, times
   }
   ForgetStatistics(&first);
   first.set_batch_size(kRows);
   first.set_thread_num(1);
   std::set<std::string> unknown(words.begin(), words.end());
+  std::set<std::string> unknown_times;
+  for (const auto& [column, format] : clocks) {
+    if (format == DatePartStep::ISO_8601) unknown_times.insert(column);
+  }
   FeatureStates& states = *feed.mutable_feature_states();
   int64_t batches_left = kMostBatches;
-  for (size_t i = 0; i < std::min<size_t>(config->files.size(), kMostFiles) && !unknown.empty(); ++i) {
+  for (size_t i = 0; i < std::min<size_t>(config->files.size(), kMostFiles); ++i) {
+    if (unknown.empty() && unknown_times.empty()) break;
     const std::string& file = config->files[i];
     std::error_code none;
     if (!std::filesystem::is_regular_file(file, none)) break;
     ValueNames names = BeginOf(file, 1, first, environment, stop);
     NoteFirstValues(names, &unknown, &states);
-    if (unknown.empty() || names.lines < kRows || batches_left <= 1) continue;
+    NoteFirstTimes(names, &unknown_times, &states);
+    if ((unknown.empty() && unknown_times.empty()) || names.lines < kRows || batches_left <= 1) continue;
     names = BeginOf(file, batches_left, first, environment, stop);
     NoteFirstValues(names, &unknown, &states);
+    NoteFirstTimes(names, &unknown_times, &states);
     batches_left -= std::max<int64_t>(names.lines / kRows, 1);
   }
 }
@@ -237,7 +272,7 @@ Status PrepareKnown(const FeaturePreparation& how, const Environment& environmen
   }
   if (!config->desc->infer()) {
     MR_TRY(NoteColumns(environment, stop, config));
-    NoteWholeNumbers(environment, stop, config);
+    NoteFirstRows(environment, stop, config);
     return Status::Ok();
   }
   if (!NeedsStatistics(feed)) return Status::Ok();

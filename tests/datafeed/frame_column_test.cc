@@ -94,9 +94,9 @@ Column Texts(const std::vector<std::string>& texts) {
 }
 
 /// The texts of all rows; those of lists with "|" between them.
-std::vector<std::string> TextsOf(Column column, TextRule rule = kNewTextRule) {
+std::vector<std::string> TextsOf(Column column, TextRule rule = kNewTextRule, const std::string& zoned_unit = "") {
   column.Link();
-  const FrameColumn read(column.schema, column.array);
+  const FrameColumn read(column.schema, column.array, zoned_unit);
   EXPECT_TRUE(static_cast<bool>(read)) << read.type_name();
   std::vector<std::string> texts;
   std::string scratch;
@@ -140,6 +140,13 @@ TEST(FrameColumn, FloatsOfModelsBeforeTheRuleKeepTheirTexts) {
             (Strings{"0.1", "12345678.0", "123456792.0", "999999986991104.0", "1e+16", "1e-05"}));
   EXPECT_EQ(TextsOf(Numbers<uint16_t>("e", {0x0001, 0x3555}), TextRule::kByFormat),
             (Strings{"5.9604645e-08", "0.33325195"}));
+}
+
+TEST(FrameColumn, TimesWithAnOffsetAreWhatClocksShowForModelsBeforeTheRule) {
+  const Strings texts = {"2026-11-26 19:00:00.000000+0900", "2026-11-26T19:00:00.5+09:00", "", "x"};
+  EXPECT_EQ(TextsOf(Texts(texts), kNewTextRule, "us"), texts);
+  EXPECT_EQ(TextsOf(Texts(texts), TextRule::kByFormat, "us"),
+            (Strings{"2026-11-26 19:00:00", "2026-11-26 19:00:00.500000", "", "x"}));
 }
 
 TEST(FrameColumn, NullsAndRowsOfASlice) {

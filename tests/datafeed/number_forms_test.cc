@@ -31,7 +31,7 @@ class NumberFormsTest : public ::testing::Test {
   }
   /// Of a column of these texts, behind each of which stand `behind` and no other byte.
   std::string Of(const std::vector<std::string>& column, char behind) const {
-    NumberForms forms(columns_, desc_);
+    NumberForms forms(columns_, desc_, false);
     for (const std::string& text : column) {
       const std::unique_ptr<char[]> bytes(new char[text.size() + kNumberPadding]);
       std::memcpy(bytes.get(), text.data(), text.size());

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import support
 
@@ -224,6 +225,91 @@ class TextsTest(unittest.TestCase):
                     code, said = self.train(form, "a." + form, "b." + form)(form, "floats." + form)
                     self.assertEqual(code, 3, said)
                     self.assertIn('column "c" is of type double, and where the training began, with', said)
+
+    def test_instants_have_the_same_ids_in_every_zone_and_unit(self):
+        array, timestamp = self.pyarrow.array, self.pyarrow.timestamp
+        values = [value.replace(tzinfo=UTC) for value in times("2026-11-26 10:00:00", "2026-11-26 11:00:00.500", "2026-07-01", "1969-01-01 01:00")]
+        zones = ("UTC", "Asia/Tokyo", "America/New_York", "Asia/Kolkata")
+        columns = {"%s%d" % (unit, at): array(values, timestamp(unit, zone)) for unit in ("ms", "us", "ns") for at, zone in enumerate(zones)}
+        ids = self.check(columns, " ".join('feature { name: "%s" hash { salt: "x" } }' % name for name in columns))
+        first = ids["us0"]
+        self.assertEqual(len(set(first)), 4)
+        for name, found in ids.items():
+            if name != "label":
+                self.assertEqual(found, first, name)
+
+    def test_date_part_takes_what_the_clock_shows(self):
+        values = [value.replace(tzinfo=UTC) for value in times("2026-11-26 10:00:00", "2026-11-26 11:00:00.500", "2026-07-01", "1969-01-01 01:00")]
+        ids = self.check({"c": self.pyarrow.array(values, self.pyarrow.timestamp("us", "Asia/Tokyo"))},
+                         'feature { name: "c" date_part { part: HOUR } id {} }')
+        self.assertEqual(ids["c"], [19, 20, 9, 10])
+
+    def test_another_zone_than_in_training_is_warned_of(self):
+        hour = 'feature { name: "c" date_part { part: HOUR } hash {} }'
+        values = [value.replace(tzinfo=UTC) for value in times("2026-11-26 10:00:00", "2026-11-26 11:00:00.500")] * 10
+
+        def table(zone, values=values):
+            if not zone:
+                values = [value.replace(tzinfo=None) for value in values]
+            return self.pyarrow.table({"label": [0, 1] * (len(values) // 2), "c": self.pyarrow.array(
+                values, self.pyarrow.timestamp("us", zone) if zone else self.pyarrow.timestamp("ms"))})
+
+        files = {}
+        for zone in ("UTC", "Asia/Tokyo", ""):
+            self.folder, kept = self.path((zone or "none").replace("/", "_")), self.folder
+            os.makedirs(self.folder)
+            files[zone] = [one for one in self.files_of(table(zone)) if not one[1]]
+            self.folder = kept
+
+        def warned(work):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                work()
+            return [str(one.message) for one in caught if "times with" in str(one.message)]
+
+        for how in ("a frame", "parquet", "csv"):
+            for feature, kind in ((hour, "clock"), (HASH % "c", "words")):
+                text = self.job_text("csv" if how == "a frame" else how, ["c"], features=feature)
+                with open(self.path("job.prototxt"), "w") as out:
+                    out.write(text + "".join(' filelist: "%s"' % path for form, _, path in files["UTC"] if form == how))
+                if how == "a frame":
+                    millrace.Job.from_text(text, output_dir=self.path("out")).fit(table("UTC"), verbose=False)
+                else:
+                    self.program("trainer", "--trainer_desc=" + self.path("job.prototxt"), "--output_dir=" + self.path("out"))
+                model = self.path("out/model")
+                for zone, shown in (("UTC", None), ("Asia/Tokyo", "the zone +09:00" if kind == "clock" else None), ("", "no zone")):
+                    # Python reads Parquet and Arrow by the same code.
+                    for form, _, path in files[zone][:1] + files[zone][-1:] + (files[zone][3:4] if how == "csv" else []):
+                        with self.subTest(trained=how, kind=kind, zone=zone, path=path):
+                            said = self.program("predictor", "--model_dir=" + model, "--format=" + form, "--input=" + path).stderr
+                            self.assertEqual(said.count('column "c" has times with %s, such as' % shown), 1 if shown else 0, said)
+                            self.assertEqual("where the training began" in said, bool(shown), said)
+                    with self.subTest(trained=how, kind=kind, zone=zone):
+                        for frame in (table(zone), table(zone).to_pandas(), self.polars.from_arrow(table(zone))):
+                            found = warned(lambda frame=frame: millrace.Predictor(model).predict(frame))
+                            self.assertEqual(len(found), 1 if shown else 0, found)
+                        if how == "parquet":
+                            continue
+                        with open(files[zone][0][2]) as lines:
+                            text = lines.read()
+                        self.assertEqual(len(warned(lambda text=text: millrace.Predictor(model).predict_lines(text))), 1 if shown else 0)
+
+    def test_milliseconds_that_are_all_in_1970_are_warned_of(self):
+        year = 'feature { name: "c" date_part { part: YEAR format: EPOCH_%s } id {} hash {} }'.replace("id {} ", "")
+        for unit, values, is_told in (("MILLISECONDS", (1413849600, 1413892800), True), ("SECONDS", (1413849600, 1413892800), False),
+                                      ("MILLISECONDS", (1413849600, 1413892800000), False)):
+            support.write(self.path("t.csv"), "label,c\n1,%d\n0,%d\n" % values)
+            text = self.job_text("csv", ["c"], 'filelist: "%s"' % self.path("t.csv"), features=year % unit)
+            support.write(self.path("job.prototxt"), text)
+            said = [self.program("inspect", "head", "--trainer_desc=" + self.path("job.prototxt")).stderr,
+                    self.program("trainer", "--trainer_desc=" + self.path("job.prototxt"), "--output_dir=" + self.path("out")).stderr,
+                    self.program("predictor", "--model_dir=" + self.path("out/model"), "--input=" + self.path("t.csv")).stderr]
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                millrace.Predictor(self.path("out/model")).predict({"c": list(values)})
+            said.append(" ".join(str(one.message) for one in caught))
+            for one in said:
+                self.assertEqual('column "c" as EPOCH_MILLISECONDS has times of 1970 alone' in one, is_told, one)
 
     def test_models_of_before_keep_the_texts_of_each_format(self):
         table = self.pyarrow.table({"label": [0, 1] * 20, "c": [" Wien", "Graz "] * 20, "d": self.pyarrow.array(
