@@ -343,20 +343,26 @@ std::map<std::string, std::pair<std::string, std::string>> TimesOf(const DataFra
   for (size_t i = 0; i < frame.columns().size(); ++i) {
     const std::string& name = frame.columns()[i];
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
-    std::string_view text;
+    constexpr int kLookedAt = 4096;
+    int left = kLookedAt;
+    bool is_mixed = false;
     for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
       const FrameColumn& column = part->columns[i];
       if (!column || column.is_list()) break;
-      for (int64_t row = 0; row < part->array->length && text.empty(); ++row) {
-        text = column.Text(part->array->offset + row, kNewTextRule, &scratch);
+      for (int64_t row = 0; row < part->array->length && left > 0; ++row) {
+        const std::string_view text = column.Text(part->array->offset + row, kNewTextRule, &scratch);
+        IsoTime time;
+        if (text.empty()) continue;
+        if (!ReadIsoTime(WithoutSpaces(text), &time) || !time.has_clock) {
+          left = 0;
+          break;
+        }
+        --left;
+        const auto first = found.try_emplace(name, ZoneText(time.offset_minutes), std::string(column.unit())).first;
+        is_mixed = is_mixed || first->second.first.empty() == time.offset_minutes.has_value();
       }
-      if (text.empty()) continue;
-      IsoTime time;
-      if (ReadIsoTime(WithoutSpaces(text), &time) && time.has_clock) {
-        found[name] = {ZoneText(time.offset_minutes), std::string(column.unit())};
-      }
-      break;
     }
+    if (is_mixed) found.erase(name);
   }
   return found;
 }

@@ -15,8 +15,8 @@ struct PyFrame {
   std::shared_ptr<const DataFrame> frame;
 };
 
-/// By column, of those of `wanted` whose first value is a time: its zone, as ZoneText has it, and its unit, "" of
-/// texts.
+/// By column, of those of `wanted` whose first values are times, all of them with a zone or none: the zone of the
+/// first, as ZoneText has it, and the unit of the column, "" of texts.
 std::map<std::string, std::pair<std::string, std::string>> TimesOf(const DataFrame& frame,
                                                                    const std::vector<std::string>& wanted);
 

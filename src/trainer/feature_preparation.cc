@@ -194,10 +194,13 @@ void NoteFirstValues(const ValueNames& names, std::set<std::string>* unknown, Fe
 }
 
 /// Notes the zone of the first time of each column in `names` that has none yet, and takes the column out of `unknown`.
+/// Of a column in which only some times have a zone nothing is noted.
 void NoteFirstTimes(const ValueNames& names, std::set<std::string>* unknown, FeatureStates* states) {
   for (const auto& [column, zones] : names.zones) {
     const auto is_it = [&column = column](const auto& time) { return time.column() == column; };
-    if (zones.empty() || std::any_of(states->time().begin(), states->time().end(), is_it)) continue;
+    if (std::any_of(states->time().begin(), states->time().end(), is_it)) continue;
+    unknown->erase(column);
+    if (zones.empty() || (zones.size() > 1 && zones.contains(""))) continue;
     const auto first = std::min_element(zones.begin(), zones.end(),
                                         [](const auto& a, const auto& b) { return a.second.IsBefore(b.second); });
     FeatureStates::ColumnTime& noted = *states->add_time();
@@ -210,7 +213,6 @@ void NoteFirstTimes(const ValueNames& names, std::set<std::string>* unknown, Fea
     if (type.starts_with(kTimestamp)) {
       noted.set_unit(type.substr(kTimestamp.size(), type.find_first_of(",]") - kTimestamp.size()));
     }
-    unknown->erase(column);
   }
 }
 
