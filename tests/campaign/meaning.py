@@ -364,7 +364,7 @@ def entries(case):
                 raise Violation("infer of %d ranks and %d threads has the %s %r, and training's evaluation %r" %
                                 (ranks, threads, name, found[name], evaluated[name]))
     for name, value in printed_metrics(wanted).items():
-        if name in evaluated and not math.isclose(value, evaluated[name], rel_tol=2e-6, abs_tol=1e-6) and value == value:
+        if value == value and name in evaluated and not math.isclose(value, evaluated[name], rel_tol=2e-6, abs_tol=1e-6):
             raise Violation("predictor says the %s %r, and training's evaluation %r" % (name, value, evaluated[name]))
     python = python_of(case, "numpy, millrace")
     if python:
