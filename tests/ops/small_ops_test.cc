@@ -741,7 +741,10 @@ TEST(SparseGradients, AreMergedMeasuredAndScaled) {
                                     norm, Op("elementwise_mul", {{"X", {"g"}}, {"Y", {"factor"}}}, {{"Out", {"g"}}})},
                                    inputs, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
-  FillRows((*session)->rows("g"), 4, {}, {});
+  SelectedRows* const none = (*session)->rows("g");
+  none->height = 4;
+  none->rows.clear();
+  Fill(&none->values, {0, 2}, {});
   Fill((*session)->tensor("factor"), {1}, {0.5F});
   ASSERT_TRUE((*session)->Run().ok());
   EXPECT_THAT(FloatsOf(*(*session)->tensor("norm")), ElementsAre(0)) << "of a batch that uses no row";
