@@ -117,8 +117,9 @@ class MetricsTest(unittest.TestCase):
 
     def run_tool(self, *command, ranks=0):
         launcher = ["mpirun", "-n", str(ranks), "--bind-to", "none", "--oversubscribe"] if ranks else []
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         done = subprocess.run([*launcher, os.path.join(support.BIN, command[0]), *command[1:]], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True)
+                              stderr=subprocess.PIPE, universal_newlines=True, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
