@@ -184,8 +184,8 @@ void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string
     const auto found = names.trained_shares.find(slot);
     const SlotShare before = found == names.trained_shares.end() ? SlotShare() : found->second;
     const std::string of = "slot \"" + Harmless(slot) + "\": ";
-    const auto tell = [&](const char* what, const Share& now, const Share& usual, const char* means,
-                          const char* question) {
+    const auto tell = [&, &slot = slot](const char* what, const Share& now, const Share& usual, const char* means,
+                                        const char* question) {
       if (!Departs(now, usual)) return;
       (*warnings)[slot + what] = of + Percent(now) + means +
                                  (usual.all == 0 ? "" : ", and " + Percent(usual) + " in the evaluation before") +

@@ -4,11 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+#include "data_feed.pb.h"
 
-class DataFeedDesc;
-class FeatureDesc;
-class MultiSlotDesc;
+namespace millrace {
 
 /// What is wrong with a field of a DataFeedDesc, by its path in it: "feature[2].bucketize".
 struct FeatureMistake {
