@@ -62,7 +62,7 @@ bool ExampleRows::TakeBytes(std::string_view* bytes) {
   }
   if (count > bytes->size() / sizeof(ExampleRow)) return false;
   const size_t size = count * sizeof(ExampleRow);
-  if (HasRoomFor(count)) {
+  if (HasRoomFor(count) && count > 0) {
     rows_.resize(count);
     std::memcpy(rows_.data(), bytes->data(), size);
   }
