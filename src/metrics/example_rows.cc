@@ -62,9 +62,9 @@ bool ExampleRows::TakeBytes(std::string_view* bytes) {
   }
   if (count > bytes->size() / sizeof(ExampleRow)) return false;
   const size_t size = count * sizeof(ExampleRow);
-  if (HasRoomFor(count) && count > 0) {
+  if (HasRoomFor(count)) {
     rows_.resize(count);
-    std::memcpy(rows_.data(), bytes->data(), size);
+    if (count > 0) std::memcpy(rows_.data(), bytes->data(), size);
   }
   bytes->remove_prefix(size);
   return true;
