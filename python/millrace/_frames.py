@@ -126,13 +126,15 @@ def with_zones(data, wanted=()):
     offset from UTC, and the unit of these columns by their names. Only columns that are `wanted` (none: all) need be so."""
     units = {}
     if _is_pandas(data):
-        zoned = [(at, kind) for at, (name, kind) in enumerate(zip(data.columns, data.dtypes))
+        # Of a column with a type of Arrow that has the zone and the unit.
+        kinds = [getattr(kind, "pyarrow_dtype", kind) for kind in data.dtypes]
+        zoned = [(at, kind) for at, (name, kind) in enumerate(zip(data.columns, kinds))
                  if getattr(kind, "tz", None) is not None and (not wanted or name in wanted)]
         if zoned:
             data = data.copy(deep=False)
             for at, kind in zoned:
                 units[data.columns[at]] = kind.unit
-                data.isetitem(at, _texts_of_pandas(data.iloc[:, at]))
+                data.isetitem(at, _texts_of_pandas(data.iloc[:, at].astype("datetime64[%s, %s]" % (kind.unit, kind.tz))))
         return data, units
     schema = getattr(data, "schema", None)
     if schema is not None and type(data).__module__.startswith("polars"):

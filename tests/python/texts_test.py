@@ -101,7 +101,8 @@ class TextsTest(unittest.TestCase):
     def check(self, columns, features=None, left_out=()):
         """The rows of a table have the same ids in every file, which come back, and one model scores all of them alike."""
         table = self.pyarrow.table({"label": [0, 1] * (len(next(iter(columns.values()))) // 2), **columns})
-        frames = {"pyarrow": table, "pandas": table.to_pandas(), "polars": self.polars.from_arrow(table)}
+        frames = {"pyarrow": table, "pandas": table.to_pandas(), "polars": self.polars.from_arrow(table),
+                  "pandas of Arrow's types": table.to_pandas(types_mapper=self.pandas.ArrowDtype)}
         files = [one for one in self.files_of(table) if os.path.basename(one[2]) not in left_out]
         ids = {path: self.ids_of(form, dialect, path, list(columns), features) for form, dialect, path in files}
         first = ids[files[0][2]]
