@@ -1,7 +1,5 @@
 #include "app/list_model.h"
 
-#include <cstdio>
-
 #include "core/harmless_text.h"
 #include "core/number_format.h"
 

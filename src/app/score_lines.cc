@@ -378,7 +378,7 @@ class NonFiniteScores {
       context.lines_are_piped = is_piped_;
       const float score = scores[static_cast<size_t>(at)];
       first_ = context.DescribeRow(static_cast<int>(at / static_cast<int64_t>(columns))) + " has the score " +
-               FixedNumber(WithoutNanSign(score), 6);
+               FixedNumber(static_cast<double>(score), 6);
       std::fprintf(stderr, "warning: %s\n", first_.c_str());
     }
     count_ += found;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -54,8 +53,8 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, Scor
     const bool by_logit = info->of_logits != nullptr && columns_.have_logits && !is_of_classes();
     std::unique_ptr<Metric> metric = by_logit ? info->of_logits() : info->make();
     const int size = metric->size();
-    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info->of_classes, info,
-                         by_logit, ExampleRows()});
+    measures_.push_back(
+        {LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares, info, by_logit, ExampleRows()});
   }
 }
 
@@ -77,7 +76,7 @@ void ScoreMetrics::AddTo(Measure* measure) {
   of_labels_.clear();
   for (size_t row = 0; row < labels_.size(); ++row) {
     const std::span<const float> classes = std::span(scores_).subspan(row * columns_.count, columns_.count);
-    of_labels_.push_back(ValueOfRow(measure->of_classes, classes, labels_[row]));
+    of_labels_.push_back(ValueOfRow(measure->info->of_classes, classes, labels_[row]));
   }
   ones_.assign(labels_.size(), 1.0F);
   AddRows({of_labels_, ones_, weights_}, measure);

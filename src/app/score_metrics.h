@@ -41,7 +41,6 @@ class ScoreMetrics {
     std::unique_ptr<Metric> metric;
     MetricSums sums;
     bool is_of_shares;
-    OfClasses of_classes;
     const MetricInfo* info;
     bool by_logit;
     ExampleRows examples;  ///< where the sums are not exact

@@ -8,6 +8,7 @@
 #include "config/text_file.h"
 #include "core/decompress.h"
 #include "core/file.h"
+#include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "features/csv_cutter.h"
 #include "features/value_text.h"
@@ -33,8 +34,7 @@ Result<std::string> TextOf(const std::string& file, const std::stop_token& stop)
       !unpacker.empty()) {
     return InvalidConfig("is packed; gz and zstd are read, this unpacks it: " + std::string(unpacker));
   }
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  text.erase(0, text.size() - WithoutByteOrderMark(text).size());
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     return InvalidConfig("is UTF-16; words are texts of UTF-8 here: iconv -f UTF-16 -t UTF-8");
   }

@@ -15,6 +15,7 @@
 #include "config/text_file.h"
 #include "core/folder_entries.h"
 #include "core/lower_case.h"
+#include "core/utf8.h"
 
 namespace millrace {
 namespace {
@@ -160,10 +161,9 @@ class Expansion {
     }
     const int source = diagnostics_->AddSource(path, *text);
     const std::string folder = fs::path(path).parent_path().string();
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     size_t entries = 0;
     open_lists_.push_back(name);
-    for (size_t begin = text->starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    for (size_t begin = text->size() - WithoutByteOrderMark(*text).size();
          begin < text->size() && !stop_.stop_requested();) {
       const size_t end = std::min(text->find('\n', begin), text->size());
       const std::string entry = Trimmed(std::string_view(*text).substr(begin, end - begin));

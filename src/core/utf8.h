@@ -9,6 +9,14 @@ namespace millrace {
 /// none: a stray or missing continuation byte, an overlong form, a surrogate, or beyond U+10FFFF.
 size_t Utf8Length(std::string_view text, size_t position);
 
+/// What some programs write before the text of a file.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+inline std::string_view WithoutByteOrderMark(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
+}
+
 /// Whether all bytes are below 0x80, as most texts are.
 inline bool IsAscii(std::string_view text) {
   unsigned char bits = 0;

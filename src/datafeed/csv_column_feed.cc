@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/edit_distance.h"
+#include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "datafeed/csv_feed.h"
 #include "features/feature_spec.h"
@@ -34,7 +35,6 @@ Result<std::vector<std::string>> NamesOf(std::string_view header, const CsvDiale
   return BadData("the header: expected " + mistake.expected + ", found " + ShownField(mistake.found));
 }
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr char kDelimiters[] = {';', '\t', '|', ','};
 
 /// By what a line seems to be cut that is one value where it is cut by `delimiter`: what it holds most of; 0: nothing.

@@ -202,11 +202,6 @@ class FastLine {
 
 }  // namespace
 
-std::string_view WithoutByteOrderMark(std::string_view start_of_file) {
-  if (start_of_file.starts_with("\xEF\xBB\xBF")) start_of_file.remove_prefix(3);
-  return start_of_file;
-}
-
 MultiSlotParser::MultiSlotParser(const SlotSchema& schema, const MultiSlotOptions& options)
     : schema_(&schema), options_(options) {
   for (const SlotSpec& slot : schema.all()) {

@@ -20,9 +20,6 @@ enum class LineResult : uint8_t {
 /// Bytes that must be readable after the end of a line. LineBlock has them.
 inline constexpr size_t kLinePadding = 32;
 
-/// Takes the byte order mark off the first line of a file. Anywhere else it is an error like other bytes.
-std::string_view WithoutByteOrderMark(std::string_view start_of_file);
-
 /// What the fast path needs to know of a slot, side by side for all slots of a line.
 struct SlotPlan {
   SlotId id = -1;      ///< -1: not used

@@ -7,6 +7,7 @@
 
 #include "batch/slot_batch.h"
 #include "batch/slot_schema.h"
+#include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/multi_slot_parser.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "core/utf8.h"
 #include "datafeed/bad_lines.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/line_block_queue.h"

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "features/number_text.h"
+#include "features/value_text.h"
 
 namespace millrace {
 namespace {
@@ -26,13 +27,6 @@ const char* FindByte(const char* at, const char* end, Bytes every_byte) {
     if (found[1] != 0) return std::min(at + sizeof(uint64_t) + std::countr_zero(found[1]) / 8, end);
   }
   return end;
-}
-
-std::string_view WithoutSpaces(const char* begin, const char* end) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  while (begin < end && is_space(*begin)) ++begin;
-  while (begin < end && is_space(end[-1])) --end;
-  return {begin, static_cast<size_t>(end - begin)};
 }
 
 }  // namespace
@@ -59,10 +53,11 @@ bool CsvCutter::Cut(std::string_view line, std::span<const int> places, std::spa
     if (first < end && *first == '"') [[unlikely]] {
       stop = TakeQuoted(first, begin, end, &text);
       if (stop == nullptr) return false;
-      if (dialect_.trims_quoted) text = WithoutSpaces(text.data(), text.data() + text.size());
+      if (dialect_.trims_quoted) text = WithoutSpaces(text);
     } else {
       stop = FindByte(first, end, delimiter);
-      text = dialect_.keeps_spaces ? std::string_view(at, static_cast<size_t>(stop - at)) : WithoutSpaces(first, stop);
+      text = std::string_view(first, static_cast<size_t>(stop - first));
+      if (!dialect_.keeps_spaces) text = WithoutSpaces(text);
       first = text.data();
     }
     if (count_ < places.size()) {

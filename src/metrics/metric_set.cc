@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <ostream>
@@ -71,7 +70,6 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
     } else if (info->make != nullptr) {
       MR_ASSIGN(entry.metric, Make(spec.kind, *info));
     }
-    entry.better = info->better;
     entry.prediction = entry.by_logit ? spec.logit : spec.prediction;
     entry.weights = spec.weights;
     if (!spec.weights.empty() && !info->is_weighted) {
@@ -90,7 +88,6 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
     }
     if (info->exact != nullptr) entry.examples = set->exact_++;
     entry.info = *info;
-    entry.of_classes = info->of_classes;
     entry.looks_for = info->labels;
     // One look at a label is enough, the strictest.
     for (Entry& other : set->entries_) {
@@ -112,7 +109,7 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
 std::optional<MetricBetter> MetricSet::Better(std::string_view name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found == names_.end()) return std::nullopt;
-  return entries_[static_cast<size_t>(found - names_.begin())].better;
+  return entries_[static_cast<size_t>(found - names_.begin())].info.better;
 }
 
 std::vector<std::string> MetricSet::Variables() const {
@@ -317,7 +314,7 @@ Status MetricAccumulator::ReadRows(const SlotBatch& batch, size_t metric) {
   const size_t width = static_cast<size_t>(tensor.numel()) / rows;
   MR_ASSIGN(const Tensor* const shown, host_view_.Of(tensor));
   const float* const values = shown->data<float>();
-  if (const OfClasses classes = set_->entries_[metric].of_classes;
+  if (const OfClasses classes = set_->entries_[metric].info.of_classes;
       width > kClickClasses && classes != OfClasses::kLast) {
     for (size_t i = 0; i < rows; ++i) {
       prediction_buffer_[i] = ValueOfRow(classes, {values + i * width, width}, std::exchange(label_buffer_[i], 1.0F));

@@ -104,12 +104,10 @@ class MetricSet {
   friend class MetricAccumulator;
   struct Entry {
     std::unique_ptr<Metric> metric;  ///< null: GAUC
-    MetricBetter better = MetricBetter::kHigher;
     std::string prediction;
     std::string weights;  ///< empty: every row counts once
     SlotId label = -1;
     SlotId group = -1;
-    OfClasses of_classes = OfClasses::kLast;
     MetricLabels looks_for = MetricLabels::kAny;  ///< kAny also where another entry looks at the same labels
     size_t first = 0;                             ///< of its sums; of a GAUC, its sample
     MetricInfo info;

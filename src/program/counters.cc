@@ -36,13 +36,6 @@ bool Reads(const OpDesc& op, std::string_view name) {
   });
 }
 
-bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
-  return std::any_of(op.outputs().begin(), op.outputs().end(), [&](const OpDesc::Var& output) {
-    return std::any_of(output.arguments().begin(), output.arguments().end(),
-                       [&](const std::string& name) { return names.contains(name); });
-  });
-}
-
 /// The operators by which persistable variables are counted.
 class CountingOps {
  public:

@@ -137,6 +137,13 @@ std::vector<std::string> OutputArguments(const OpDesc& op, std::string_view para
   return Arguments(op.outputs(), parameter);
 }
 
+bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& variables) {
+  return std::any_of(op.outputs().begin(), op.outputs().end(), [&](const OpDesc::Var& output) {
+    return std::any_of(output.arguments().begin(), output.arguments().end(),
+                       [&](const std::string& name) { return variables.contains(name); });
+  });
+}
+
 void SetInput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments) {
   Bind(*op.mutable_inputs(), parameter, arguments);
 }

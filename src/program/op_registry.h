@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +33,8 @@ const OpDesc::Attr* FindAttr(const OpDesc& op, std::string_view name);
 /// Variables bound to an input (output) by its name in the operator; empty when it is not bound.
 std::vector<std::string> InputArguments(const OpDesc& op, std::string_view parameter);
 std::vector<std::string> OutputArguments(const OpDesc& op, std::string_view parameter);
+/// Whether it writes one of these variables.
+bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& variables);
 /// Binds variables; replaces what was bound.
 void SetInput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments);
 void SetOutput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments);

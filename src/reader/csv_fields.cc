@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/utf8.h"
 #include "reader/field_value.h"
 
 namespace millrace {
@@ -56,8 +57,7 @@ bool IsCsvHeader(std::string_view line) {
 
 std::string_view CsvLine(std::string_view line, bool is_first) {
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (is_first && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-  return line;
+  return is_first ? WithoutByteOrderMark(line) : line;
 }
 
 }  // namespace millrace

@@ -65,15 +65,6 @@ Status CheckNesting(const ProgramDesc& program) {
 
 Status CompilingStopped() { return Cancelled("stopped while compiling a program"); }
 
-bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
-  for (const OpDesc::Var& output : op.outputs()) {
-    for (const std::string& name : output.arguments()) {
-      if (names.contains(name)) return true;
-    }
-  }
-  return false;
-}
-
 /// Keeps the operators that `fetches` need, but for gradients and optimizers.
 OpList KeepForward(const OpList& ops, const OpRegistry& registry, const std::vector<std::string>& fetches) {
   std::set<std::string, std::less<>> needed(fetches.begin(), fetches.end());

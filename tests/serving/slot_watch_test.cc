@@ -7,22 +7,12 @@
 
 #include "allocation_counter.h"
 #include "model.pb.h"
-#include "ops/builtin_ops.h"
+#include "ops/registry.h"
 #include "program/op_registry.h"
 #include "table/hash_table.h"
 
 namespace millrace {
 namespace {
-
-const OpRegistry& AllOperators() {
-  static const OpRegistry registry = [] {
-    OpRegistry all;
-    RegisterBuiltinOps(all);
-    EXPECT_TRUE(all.Seal().ok());
-    return all;
-  }();
-  return registry;
-}
 
 VarDesc* Declare(const std::string& name, int64_t width, VarType::Type type, BlockDesc* block) {
   VarDesc* const var = block->add_vars();
@@ -57,7 +47,7 @@ class SlotWatchTest : public testing::Test {
     CompileOptions options;
     options.fetches = {"y"};
     options.forward_only = true;
-    auto compiled = Executable::Compile(std::make_shared<const ProgramDesc>(program), AllOperators(), options);
+    auto compiled = Executable::Compile(std::make_shared<const ProgramDesc>(program), AllOps(), options);
     ASSERT_TRUE(compiled.ok()) << compiled.status().message();
     executable_ = std::move(compiled).value();
 

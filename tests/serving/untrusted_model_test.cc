@@ -7,7 +7,7 @@
 
 #include "core/file.h"
 #include "core/sealed_text.h"
-#include "ops/builtin_ops.h"
+#include "ops/registry.h"
 #include "program/feed_fetch.h"
 #include "serving/predictor.h"
 
@@ -15,16 +15,6 @@ namespace millrace {
 namespace {
 
 using testing::HasSubstr;
-
-const OpRegistry& Operators() {
-  static const OpRegistry registry = [] {
-    OpRegistry all;
-    RegisterBuiltinOps(all);
-    EXPECT_TRUE(all.Seal().ok());
-    return all;
-  }();
-  return registry;
-}
 
 OpDesc MakeOp(const std::string& type, const std::string& in, const std::vector<std::string>& from,
               const std::string& out, const std::vector<std::string>& to) {
@@ -79,7 +69,7 @@ class ForeignModel {
   /// The scores of eight rows, or why there are none.
   Status Score(const std::stop_token& stop = {}) {
     Write();
-    MR_ASSIGN(const auto predictor, Predictor::Load(path(), Operators(), {}));
+    MR_ASSIGN(const auto predictor, Predictor::Load(path(), AllOps(), {}));
     MR_ASSIGN(const auto session, PredictSession::Create(*predictor, predictor->schema(), 8));
     SlotBatch batch(predictor->schema());
     batch.column(0).floats.assign(16, 0.5F);
@@ -176,7 +166,7 @@ TEST(ForeignModel, OperatorsThatTouchFilesOrPrintAreRefusedInABlock) {
 }
 
 TEST(ForeignModel, EveryOperatorWithAFilesNameHasAnEffect) {
-  for (const OpInfo* op : Operators().all()) {
+  for (const OpInfo* op : AllOps().all()) {
     for (const AttrInfo& attr : op->attrs) {
       const bool names_file = attr.name.find("file") != std::string::npos;
       EXPECT_TRUE(!names_file || !op->effect.empty()) << op->type << " has " << attr.name;
@@ -193,7 +183,7 @@ TEST(ForeignModel, FilesOutsideItsFolderAreRefused) {
     linked.Write();
     std::filesystem::rename(linked.path("model.pdmodel"), elsewhere.path() + "/model");
     std::filesystem::create_symlink(elsewhere.path() + "/model", linked.path("model.pdmodel"));
-    const auto loaded = Predictor::Load(linked.path(), Operators(), {});
+    const auto loaded = Predictor::Load(linked.path(), AllOps(), {});
     EXPECT_EQ(loaded.status().code(), StatusCode::kBadData);
     EXPECT_THAT(loaded.status().message(), HasSubstr("outside the folder"));
   }
@@ -202,7 +192,7 @@ TEST(ForeignModel, FilesOutsideItsFolderAreRefused) {
     model(piped);
     piped.Write();
     ASSERT_EQ(::mkfifo(piped.path("model.data_feed.prototxt").c_str(), 0600), 0);
-    const auto loaded = Predictor::Load(piped.path(), Operators(), {});
+    const auto loaded = Predictor::Load(piped.path(), AllOps(), {});
     EXPECT_EQ(loaded.status().code(), StatusCode::kBadData);
     EXPECT_THAT(loaded.status().message(), HasSubstr("is a named pipe, and a plain file belongs there"));
   }
@@ -214,27 +204,27 @@ TEST(ForeignModel, FilesOutsideItsFolderAreRefused) {
     named.Add(add);
     named.Write();
     std::filesystem::rename(named.path("model.pdmodel"), named.path("__model__"));
-    const auto loaded = Predictor::Load(named.path(), Operators(), {});
+    const auto loaded = Predictor::Load(named.path(), AllOps(), {});
     EXPECT_THAT(loaded.status().message(), HasSubstr("\"../w\", which lies outside it"));
   }
   for (const char* file : {"../secret", "/etc/hostname", "a/../../secret"}) {
     const TempDir own = TempDir::Create("own_model").value();
     std::ofstream(own.path() + "/MODEL") << SealText("format_version: 1 file { name: \"" + std::string(file) +
                                                      "\" }\n");
-    const auto loaded = Predictor::Load(own.path(), Operators(), {});
+    const auto loaded = Predictor::Load(own.path(), AllOps(), {});
     EXPECT_EQ(loaded.status().code(), StatusCode::kBadData);
     EXPECT_THAT(loaded.status().message(), HasSubstr("\"" + std::string(file) + "\", which lies outside it"));
   }
   const TempDir own = TempDir::Create("own_model").value();
   ASSERT_EQ(::mkfifo((own.path() + "/MODEL").c_str(), 0600), 0);
-  EXPECT_THAT(Predictor::Load(own.path(), Operators(), {}).status().message(), HasSubstr("is a named pipe"));
+  EXPECT_THAT(Predictor::Load(own.path(), AllOps(), {}).status().message(), HasSubstr("is a named pipe"));
 }
 
 TEST(ForeignModel, ALinkToItselfIsNamed) {
   for (const char* file : {"MODEL", "model.pdmodel", "__model__"}) {
     const TempDir own = TempDir::Create("own_model").value();
     std::filesystem::create_symlink(file, own.path() + "/" + file);
-    const auto loaded = Predictor::Load(own.path(), Operators(), {});
+    const auto loaded = Predictor::Load(own.path(), AllOps(), {});
     EXPECT_EQ(loaded.status().code(), StatusCode::kBadData) << file;
     EXPECT_THAT(loaded.status().message(), HasSubstr(std::string(file) + "\": Too many levels of symbolic links"));
   }
@@ -254,7 +244,7 @@ TEST(ForeignModel, AFolderMayBeALink) {
   model.Write();
   const TempDir elsewhere = TempDir::Create("elsewhere").value();
   std::filesystem::create_directory_symlink(model.path(), elsewhere.path() + "/link");
-  const auto loaded = Predictor::Load(elsewhere.path() + "/link", Operators(), {});
+  const auto loaded = Predictor::Load(elsewhere.path() + "/link", AllOps(), {});
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
 }
 
@@ -267,7 +257,7 @@ TEST(ForeignModel, AStopEndsALoopAndTheLoading) {
   EXPECT_EQ(model->Score(stop.get_token()).code(), StatusCode::kCancelled);
   PredictorOptions options;
   options.stop = stop.get_token();
-  EXPECT_EQ(Predictor::Load(model->path(), Operators(), options).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(Predictor::Load(model->path(), AllOps(), options).status().code(), StatusCode::kCancelled);
 }
 
 }  // namespace
