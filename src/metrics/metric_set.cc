@@ -193,7 +193,7 @@ MetricRemarks MetricSet::Remarks(const MetricValues& values, const MetricTotals&
 }
 
 std::string MetricText(const std::string& name, double value, const MetricValues& bounds) {
-  const std::string text = FixedNumber(value, 6);
+  std::string text = FixedNumber(value, 6);
   const auto bound = std::find_if(bounds.begin(), bounds.end(), [&](const auto& one) { return one.first == name; });
   if (bound == bounds.end() || bound->second <= kLeastBound) return text;
   return text + " +- " + GeneralNumber(bound->second, 2);

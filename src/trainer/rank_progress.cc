@@ -3,6 +3,7 @@
 #include <cstring>
 #include <span>
 #include <sstream>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -11,51 +12,99 @@
 namespace millrace {
 namespace {
 
-template <class Value>
-void PutMap(const std::map<std::string, Value>& map, WireWriter* out) {
-  out->Put(static_cast<uint64_t>(map.size()));
-  for (const auto& [key, value] : map) {
-    out->PutText(key);
-    if constexpr (std::is_same_v<Value, std::string>) {
-      out->PutText(value);
-    } else if constexpr (std::is_same_v<Value, NumberForm>) {
-      out->PutText(value.text);
-      out->PutText(value.place);
-      out->Put(value.file);
-      out->Put(value.line);
-    } else {
-      out->Put(value);
-    }
+template <class T, class Plain>
+concept Like = std::is_same_v<std::remove_const_t<T>, Plain>;
+
+// The fields of a struct in the order in which they travel. Each has a name here: one more does not compile.
+
+template <Like<NumberForm> T>
+auto FieldsOf(T& form) {
+  auto& [text, place, file, line, column, nth] = form;
+  return std::tie(text, place, file, line, column, nth);
+}
+
+template <Like<SeenTimes::Time> T>
+auto FieldsOf(T& time) {
+  auto& [seconds, text] = time;
+  return std::tie(seconds, text);
+}
+
+template <Like<SeenTimes> T>
+auto FieldsOf(T& times) {
+  auto& [column, first, last] = times;
+  return std::tie(column, first, last);
+}
+
+template <Like<SeenWords> T>
+auto FieldsOf(T& words) {
+  auto& [has_some, other] = words;
+  return std::tie(has_some, other);
+}
+
+template <Like<SlotShare> T>
+auto FieldsOf(T& share) {
+  auto& [rows, empty, ids, unknown] = share;
+  return std::tie(rows, empty, ids, unknown);
+}
+
+template <Like<ValueNames> T>
+auto FieldsOf(T& names) {
+  auto& [lines, is_partial, some, absent, times, words, all_ones, whole_floats, whole, truths, not_utf8,
+         not_utf8_values, others, trained, shares, trained_shares, zones, trained_zones, clocks, of_1970, later] =
+      names;
+  return std::tie(lines, is_partial, some, absent, times, words, all_ones, whole_floats, whole, truths, not_utf8,
+                  not_utf8_values, others, trained, shares, trained_shares, zones, trained_zones, clocks, of_1970,
+                  later);
+}
+
+template <Like<PassStats> T>
+auto FieldsOf(T& data) {
+  auto& [files, bytes, lines, rows, bad_lines, first_bad_lines, quarantine_path, counters, stage_seconds, names] = data;
+  return std::tie(files, bytes, lines, rows, bad_lines, first_bad_lines, quarantine_path, counters, stage_seconds,
+                  names);
+}
+
+template <class T>
+concept Container = requires(const T& all) {
+  typename T::value_type;
+  all.begin();
+};
+
+template <class T>
+void PutOne(const T& one, WireWriter* out) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    out->Put(one);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    out->PutText(one);
+  } else if constexpr (Container<T>) {
+    out->Put(static_cast<uint64_t>(one.size()));
+    for (const auto& element : one) PutOne(element, out);
+  } else if constexpr (requires { typename T::second_type; }) {
+    PutOne(one.first, out);
+    PutOne(one.second, out);
+  } else {
+    std::apply([&](const auto&... fields) { (PutOne(fields, out), ...); }, FieldsOf(one));
   }
 }
 
-template <class Value>
-void GetMap(WireReader* in, std::map<std::string, Value>* map) {
-  const auto count = in->Get<uint64_t>();
-  for (uint64_t i = 0; i < count && in->ok(); ++i) {
-    const std::string key(in->GetText());
-    if constexpr (std::is_same_v<Value, std::string>) {
-      (*map)[key] = in->GetText();
-    } else if constexpr (std::is_same_v<Value, NumberForm>) {
-      NumberForm& number = (*map)[key];
-      number.text = in->GetText();
-      number.place = in->GetText();
-      number.file = in->Get<uint32_t>();
-      number.line = in->Get<uint64_t>();
-    } else {
-      (*map)[key] = in->Get<Value>();
+template <class T>
+void GetOne(WireReader* in, T* one) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    *one = in->Get<T>();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    *one = in->GetText();
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    const auto count = in->Get<uint64_t>();
+    for (uint64_t i = 0; i < count && in->ok(); ++i) {
+      std::string key(in->GetText());
+      GetOne(in, &(*one)[std::move(key)]);
     }
+  } else if constexpr (Container<T>) {
+    const auto count = in->Get<uint64_t>();
+    for (uint64_t i = 0; i < count && in->ok(); ++i) one->insert(one->end(), std::string(in->GetText()));
+  } else {
+    std::apply([&](auto&... fields) { (GetOne(in, &fields), ...); }, FieldsOf(*one));
   }
-}
-
-void PutSet(const std::set<std::string>& set, WireWriter* out) {
-  out->Put(static_cast<uint64_t>(set.size()));
-  for (const std::string& text : set) out->PutText(text);
-}
-
-void GetSet(WireReader* in, std::set<std::string>* set) {
-  const auto size = in->Get<uint64_t>();
-  for (uint64_t i = 0; i < size && in->ok(); ++i) set->emplace(in->GetText());
 }
 
 }  // namespace
@@ -103,61 +152,15 @@ std::optional<MetricTotals> GetTotals(WireReader* in, const MetricSet& metrics) 
   return in->ok() && samples.empty() ? std::optional(std::move(totals)) : std::nullopt;
 }
 
-void PutPassStats(const PassStats& data, WireWriter* out) {
-  for (const int64_t value : {data.files, data.bytes, data.lines, data.rows, data.bad_lines}) out->Put(value);
-  out->Put(static_cast<uint64_t>(data.first_bad_lines.size()));
-  for (const std::string& line : data.first_bad_lines) out->PutText(line);
-  out->PutText(data.quarantine_path);
-  PutMap(data.counters, out);
-  PutMap(data.stage_seconds, out);
-  out->Put(data.names.lines);
-  out->Put(data.names.is_partial);
-  PutSet(data.names.some, out);
-  PutSet(data.names.absent, out);
-  PutSet(data.names.others, out);
-  out->PutText(data.names.times.column);
-  for (const SeenTimes::Time& time : {data.names.times.first, data.names.times.last}) {
-    out->Put(time.seconds);
-    out->PutText(time.text);
-  }
-  for (const auto* const numbers : data.names.forms()) PutMap(*numbers, out);
-  PutMap(data.names.trained, out);
-  PutMap(data.names.not_utf8_values, out);
-  PutMap(data.names.shares, out);
-  PutMap(data.names.trained_shares, out);
-}
+void PutPassStats(const PassStats& data, WireWriter* out) { PutOne(data, out); }
 
-void GetPassStats(WireReader* in, PassStats* data) {
-  for (int64_t* value : {&data->files, &data->bytes, &data->lines, &data->rows, &data->bad_lines}) {
-    *value = in->Get<int64_t>();
-  }
-  const auto lines = in->Get<uint64_t>();
-  for (uint64_t i = 0; i < lines && in->ok(); ++i) data->first_bad_lines.emplace_back(in->GetText());
-  data->quarantine_path = in->GetText();
-  GetMap(in, &data->counters);
-  GetMap(in, &data->stage_seconds);
-  data->names.lines = in->Get<int64_t>();
-  data->names.is_partial = in->Get<bool>();
-  GetSet(in, &data->names.some);
-  GetSet(in, &data->names.absent);
-  GetSet(in, &data->names.others);
-  data->names.times.column = in->GetText();
-  for (SeenTimes::Time* const time : {&data->names.times.first, &data->names.times.last}) {
-    time->seconds = in->Get<int64_t>();
-    time->text = in->GetText();
-  }
-  for (auto* const numbers : data->names.forms()) GetMap(in, numbers);
-  GetMap(in, &data->names.trained);
-  GetMap(in, &data->names.not_utf8_values);
-  GetMap(in, &data->names.shares);
-  GetMap(in, &data->names.trained_shares);
-}
+void GetPassStats(WireReader* in, PassStats* data) { GetOne(in, data); }
 
 std::string RankProgress::ToBytes() const {
   std::string bytes;
   WireWriter out(&bytes);
   out.PutText(trained.ToText());
-  PutMap(bad_lines, &out);
+  PutOne(bad_lines, &out);
   PutTotals(totals, &out);
   for (const int64_t value : {batches, examples, read_nanoseconds, run_nanoseconds, exchange_nanoseconds})
     out.Put(value);
@@ -169,7 +172,7 @@ Result<RankProgress> RankProgress::FromBytes(std::string_view bytes, const Metri
   RankProgress progress;
   WireReader in(bytes);
   MR_ASSIGN(progress.trained, ConsumedRanges::FromText(in.GetText()));
-  GetMap(&in, &progress.bad_lines);
+  GetOne(&in, &progress.bad_lines);
   std::optional<MetricTotals> totals = GetTotals(&in, metrics);
   for (int64_t* value : {&progress.batches, &progress.examples, &progress.read_nanoseconds, &progress.run_nanoseconds,
                          &progress.exchange_nanoseconds}) {

@@ -81,5 +81,44 @@ TEST_F(PutTotalsTest, MoreThanThereIsToCountIsRefused) {
   }
 }
 
+// Ranks told nothing of zones, of times of 1970, of words and of one-hot data.
+TEST(PutPassStatsTest, WhatARankReadGivesTheWarningsOfOneProcess) {
+  PassStats read;
+  read.files = 2;
+  read.first_bad_lines = {"part-0:3: bad"};
+  read.counters = {{"overflow", 2}};
+  ValueNames& names = read.names;
+  names.lines = 4;
+  names.some = {"time"};
+  names.absent = {"tmie"};
+  names.words["city"].other = "WIEN";
+  names.all_ones["item"] = true;
+  names.truths["flag"] = {.text = "True", .place = "part-0:1:5"};
+  names.trained["flag"] = {.text = "1", .place = "old:1:1"};
+  names.not_utf8["name"] = {.text = "\xfc", .place = "part-0:2:1"};
+  names.not_utf8_values["name"] = 3;
+  names.zones["day"]["+09:00"] = {.text = "2026-01-01T00:00+09:00", .place = "part-0:4:1"};
+  names.trained_zones["day"] = {.text = "UTC", .place = "old:1:1"};
+  names.clocks = {"day"};
+  names.of_1970["ms"] = {.text = "1700000000", .place = "part-0:1:9"};
+  names.shares["city"] = {.rows = 1000, .empty = 900, .ids = 1000, .unknown = 1000};
+  names.trained_shares["city"] = {.rows = 1000, .empty = 0, .ids = 1000, .unknown = 0};
+  std::string bytes;
+  WireWriter out(&bytes);
+  PutPassStats(read, &out);
+  WireReader in(bytes);
+  PassStats back;
+  GetPassStats(&in, &back);
+  EXPECT_TRUE(in.ok() && in.rest().empty());
+  for (const Reads reads : {Reads::kTraining, Reads::kModel}) {
+    EXPECT_EQ(ValueWarnings(back, reads), ValueWarnings(read, reads));
+    EXPECT_GE(ValueWarnings(back, reads).size(), 6U);
+  }
+  std::string again;
+  WireWriter twice(&again);
+  PutPassStats(back, &twice);
+  EXPECT_EQ(again, bytes);
+}
+
 }  // namespace
 }  // namespace millrace
