@@ -20,7 +20,7 @@ constexpr size_t kLongestFloat = 48;
 struct Decimal {
   std::string_view whole;
   std::string_view fraction;
-  bool has_exponent = false;
+  std::string_view exponent;  ///< with its sign; empty: there is none
 };
 
 size_t DigitsOf(std::string_view text) {
@@ -44,18 +44,28 @@ bool CutDecimal(std::string_view text, Decimal* parts) {
     if (text.empty()) return true;
   }
   if (text.front() != 'e' && text.front() != 'E') return false;
-  parts->has_exponent = true;
   text.remove_prefix(1);
+  parts->exponent = text;
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
   const size_t digits = DigitsOf(text);
   return digits == text.size() && digits > 0 && digits <= kMostOfExponent;
+}
+
+/// Whether an exponent is written as programs write one. Tokens of hexadecimal digits are words: as numbers, "0e12" and
+/// "0e34" would be the same one, and so would "1e2" and "1e02".
+bool IsExponentOfPrograms(const Decimal& parts) {
+  const bool has_sign = parts.exponent[0] == '+' || parts.exponent[0] == '-';
+  const bool is_zero = parts.whole == "0" && parts.fraction.find_first_not_of('0') == std::string_view::npos;
+  return has_sign || (!is_zero && (parts.exponent[0] != '0' || parts.exponent.size() == 1));
 }
 
 /// Whether a program that writes the fewest digits may have written it: other numbers are words, such as the versions
 /// "1.1" and "1.10", or more than a double holds.
 bool HasNoNeedlessDigit(const Decimal& parts) {
   constexpr size_t kMostDigits = 17;
-  if (parts.whole.size() > 1 && (parts.whole[0] == '0' || parts.has_exponent)) return false;
+  const bool has_exponent = !parts.exponent.empty();
+  if (has_exponent && !IsExponentOfPrograms(parts)) return false;
+  if (parts.whole.size() > 1 && (parts.whole[0] == '0' || has_exponent)) return false;
   if (parts.fraction.size() > 1 && parts.fraction.back() == '0') return false;
   std::string_view whole = parts.whole;
   std::string_view fraction = parts.fraction;
@@ -76,7 +86,7 @@ std::string_view CanonicalNumber(std::string_view text, std::string* scratch) {
   if (!CutDecimal(text, &parts) || !HasNoNeedlessDigit(parts)) return text;
   // Most are as Python writes them already.
   const bool is_near_one = parts.whole != "0" || parts.fraction == "0" || parts.fraction.substr(0, 4) > "0000";
-  if (!parts.has_exponent && is_near_one && parts.whole.size() + parts.fraction.size() <= kAlwaysExact) return text;
+  if (parts.exponent.empty() && is_near_one && parts.whole.size() + parts.fraction.size() <= kAlwaysExact) return text;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return text;

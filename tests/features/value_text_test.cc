@@ -28,6 +28,7 @@ TEST(CanonicalText, FloatsHaveTheTextsOfPython) {
   }
   EXPECT_EQ(Canonical("0.10000000000000001"), "0.1");
   EXPECT_EQ(Canonical("-2.5e-7"), "-2.5e-07");
+  EXPECT_EQ(Canonical("0e+00"), "0.0");
   EXPECT_EQ(Canonical("NaN"), "nan");
 }
 
@@ -50,6 +51,10 @@ TEST(CanonicalText, OtherTextsStayAsTheyAre) {
                                       ".5",
                                       "3x",
                                       "68fd1e64",
+                                      "0e12",
+                                      "0e34",
+                                      "1e02",
+                                      "0.0e5",
                                       "12345678901234567.25",
                                       "1e-5 ",
                                       "2026-11-26",
