@@ -62,7 +62,7 @@ Result<std::vector<std::string>> WordsOf(std::string_view text, bool keeps_space
       return InvalidConfig(where + "expected " + mistake.expected + ", found " + mistake.found +
                            "; a word that begins with a quote stands in quotes, and each of its own twice");
     }
-    const size_t first = keeps_spaces ? 0 : line.find_first_not_of(' ');
+    const size_t first = keeps_spaces ? 0 : line.find_first_not_of(" \t");
     const bool is_quoted = first < line.size() && line[first] == '"';
     if (!is_quoted && word[0].find('\t') != std::string::npos) {
       return InvalidConfig(where +

@@ -22,6 +22,7 @@ CsvDialect DialectOf(const DataFeedDesc& feed) {
   dialect.delimiter = desc.delimiter().empty() ? ',' : desc.delimiter()[0];
   dialect.keeps_spaces = desc.keep_spaces();
   dialect.trims_quoted = !desc.keep_spaces() && TextRuleOf(feed) == TextRule::kCanonical;
+  dialect.keeps_tabs = TextRuleOf(feed) == TextRule::kByFormat;
   dialect.missing.assign(desc.missing().begin(), desc.missing().end());
   return dialect;
 }

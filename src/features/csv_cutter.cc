@@ -35,6 +35,11 @@ bool CsvCutter::MeansMissing(std::string_view text) const {
   return std::find(dialect_.missing.begin(), dialect_.missing.end(), text) != dialect_.missing.end();
 }
 
+bool CsvCutter::IsAround(char c) const {
+  if (dialect_.keeps_spaces) return false;
+  return c == ' ' || (c == '\t' && !dialect_.keeps_tabs && dialect_.delimiter != '\t');
+}
+
 bool CsvCutter::Cut(std::string_view line, std::span<const int> places, std::span<std::string_view> texts,
                     std::span<size_t> begins) {
   const char* const begin = line.data();
@@ -45,9 +50,7 @@ bool CsvCutter::Cut(std::string_view line, std::span<const int> places, std::spa
   const char* at = begin;
   while (true) {
     const char* first = at;
-    if (!dialect_.keeps_spaces) {
-      while (first < end && *first == ' ') ++first;
-    }
+    while (first < end && IsAround(*first)) ++first;
     std::string_view text;
     const char* stop = nullptr;
     if (first < end && *first == '"') [[unlikely]] {
@@ -104,9 +107,7 @@ const char* CsvCutter::TakeQuoted(const char* at, const char* line, const char* 
     *text = {at, static_cast<size_t>(closing - at)};
   }
   const char* behind = closing + 1;
-  if (!dialect_.keeps_spaces) {
-    while (behind < end && *behind == ' ') ++behind;
-  }
+  while (behind < end && IsAround(*behind)) ++behind;
   if (behind == end || *behind == dialect_.delimiter) return behind;
   error_ = {static_cast<size_t>(behind - line), "a delimiter or the end of the line behind the closing quote",
             std::string(1, *behind)};

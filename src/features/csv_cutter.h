@@ -14,6 +14,7 @@ struct CsvDialect {
   char delimiter = ',';
   bool keeps_spaces = false;         ///< around values that are not in quotes
   bool trims_quoted = false;         ///< spaces around those that are
+  bool keeps_tabs = false;           ///< next to quotes, where models before TextRule::kCanonical have them
   std::vector<std::string> missing;  ///< values that mean that there is none
 };
 
@@ -49,6 +50,8 @@ class CsvCutter {
   /// end; null for wrong quotes.
   const char* TakeQuoted(const char* at, const char* line, const char* end, std::string_view* text);
   bool MeansMissing(std::string_view text) const;
+  /// Whether a byte next to quotes is no part of a value.
+  bool IsAround(char c) const;
 
   CsvDialect dialect_;
   std::string unquoted_;  ///< values of the line that had doubled quotes, padded

@@ -45,6 +45,7 @@ TEST(VocabularyFileTest, WordsAreReadAsCsvReadsValues) {
   EXPECT_EQ(Words("Wien\r\nNew York\r\na \"b\"\r\n"), expected);
   EXPECT_EQ(Words("Wien\rNew York\ra \"b\"\r"), expected);
   EXPECT_EQ(Words("\"Wien\"\n\"New York\" \n\"a \"\"b\"\"\"\n"), expected);
+  EXPECT_EQ(Words("\t\"Wien\"\n\"New York\"\t\n \t\"a \"\"b\"\"\" \t\n"), expected);
   EXPECT_EQ(Words(GzipMember("Wien\nNew York\na \"b\"\n")), expected);
   EXPECT_EQ(Words("\"a\tb\"\n\" c \"\n"), (Texts{"a\tb", "c"}));
   EXPECT_EQ(Words(" a \nb\n\" c \"\n", true), (Texts{" a ", "b", " c "}));

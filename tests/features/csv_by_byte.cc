@@ -12,12 +12,16 @@ bool IsMissing(const std::string& value, const CsvDialect& dialect) {
 }  // namespace
 
 bool CutByByte(std::string_view line, const CsvDialect& dialect, std::vector<std::string>* values) {
+  const auto is_around = [&](size_t at) {
+    if (dialect.keeps_spaces || at == line.size()) return false;
+    return line[at] == ' ' || (line[at] == '\t' && dialect.delimiter != '\t' && !dialect.keeps_tabs);
+  };
   const auto is_delimiter = [&](size_t at) { return at == line.size() || line[at] == dialect.delimiter; };
   size_t at = 0;
   while (true) {
     std::string value;
     size_t first = at;
-    while (!dialect.keeps_spaces && first < line.size() && line[first] == ' ') ++first;
+    while (is_around(first)) ++first;
     if (first < line.size() && line[first] == '"') {
       at = first + 1;
       while (true) {
@@ -32,7 +36,7 @@ bool CutByByte(std::string_view line, const CsvDialect& dialect, std::vector<std
         }
       }
       ++at;
-      while (!dialect.keeps_spaces && at < line.size() && line[at] == ' ') ++at;
+      while (is_around(at)) ++at;
       if (!is_delimiter(at)) return false;
     } else {
       while (!is_delimiter(at)) value += line[at++];
