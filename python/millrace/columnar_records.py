@@ -73,14 +73,16 @@ def _texts_of(kind, rule):
 
 def _empty_of_parquet(source, parquet):
     """The columns of which the file's statistics say that they have no value."""
-    about = parquet.ParquetFile(source).metadata
+    file = parquet.ParquetFile(source)
+    about, names = file.metadata, sorted(file.schema_arrow.names, key=len, reverse=True)  # which may have dots themselves
     groups = [about.row_group(at) for at in range(about.num_row_groups)]
     empty = set()
     for at in range(about.num_columns):
         chunks = [group.column(at) for group in groups]
         if all(chunk.num_values == 0 or (chunk.statistics is not None and chunk.statistics.null_count == chunk.num_values)
                for chunk in chunks):
-            empty.add(about.schema.column(at).path.partition(".")[0])
+            path = about.schema.column(at).path + "."
+            empty.add(next(name for name in names if path.startswith(name + ".")))
     return empty
 
 
