@@ -370,14 +370,10 @@ bool Executable::WritesForGood(const OpDesc& op) const {
 }
 
 bool Executable::Writes(std::string_view variable) const {
-  const auto is_output = [variable](const OpDesc& op) {
-    return std::any_of(op.outputs().begin(), op.outputs().end(), [variable](const OpDesc::Var& output) {
-      const auto& names = output.arguments();
-      return std::find(names.begin(), names.end(), variable) != names.end();
-    });
-  };
+  const std::set<std::string, std::less<>> names = {std::string(variable)};
+  const auto writes = [&names](const OpDesc& op) { return millrace::Writes(op, names); };
   return std::any_of(blocks_.begin(), blocks_.end(),
-                     [&](const OpList& ops) { return std::any_of(ops.begin(), ops.end(), is_output); });
+                     [&](const OpList& ops) { return std::any_of(ops.begin(), ops.end(), writes); });
 }
 
 bool Executable::IsSideEffectFree(size_t count) const {
