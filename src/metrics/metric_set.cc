@@ -161,8 +161,8 @@ std::string MetricSet::WhyNone(size_t index, const MetricTotals& totals) const {
   // The report has a line of its own for rows that are not finite.
   if (CountOf(kNonFinite, index, totals) > 0) return "";
   if (const double outside = CountOf(kOutside, index, totals); outside > 0) {
-    return rows(outside, "a prediction below 0 or above 1, and \"") + entry.prediction +
-           "\" is no probability then: leave \"in\" out, or name one";
+    return rows(outside, "a prediction below 0 or above 1: \"") + entry.prediction +
+           "\" is not a probability; leave out \"in\", or name a layer that is one";
   }
   if (entry.metric != nullptr) return "";
   if (totals.samples[entry.first].rows().empty()) {
@@ -180,7 +180,8 @@ MetricRemarks MetricSet::Remarks(const MetricValues& values, const MetricTotals&
     const std::string why = std::isnan(values[i].second) ? WhyNone(i, totals) : "";
     if (!why.empty()) remarks.lines.emplace_back(name + " none", name + ": nan: " + why);
     const double noted = CountOf(kNoted, i, totals);
-    if (noted == 0) continue;
+    // Predictions outside of 0 to 1 are told as such, and the value is nan: nothing of it is clipped.
+    if (noted == 0 || CountOf(kOutside, i, totals) > 0) continue;
     const auto rows = static_cast<int64_t>(noted);
     if (entry.metric != nullptr) {
       remarks.lines.emplace_back(name + " clipped", ClippedText(name, rows));
