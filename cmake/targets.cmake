@@ -95,10 +95,11 @@ function(mr_plugin_host program)
   set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON)
 endfunction()
 
-# mr_test(ROOM [ONE_THREAD] SOURCES a_test.cc … DEPS …): one test program a room, one ctest entry a TEST. With ONE_THREAD
-# no test of it starts a thread, so that ThreadSanitizer has nothing to see there, and AddressSanitizer runs it as one.
+# mr_test(ROOM [ONE_THREAD] [PROCESS_EACH] SOURCES a_test.cc … DEPS …): one test program a room, one ctest entry a TEST.
+# With ONE_THREAD no test of it starts a thread, so that ThreadSanitizer has nothing to see there. Sanitizers run a program
+# as one entry, unless its tests need a process each: to start thousands takes longer than the tests.
 function(mr_test room)
-  cmake_parse_arguments(ARG "ONE_THREAD" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD;PROCESS_EACH" "" "SOURCES;DEPS" ${ARGN})
   if(ARG_ONE_THREAD AND MILLRACE_SANITIZE STREQUAL "thread")
     return()
   endif()
@@ -109,10 +110,9 @@ function(mr_test room)
   # Its operators new and delete must not be inlined into the tests.
   set_source_files_properties(../allocation_counter.cc ../../allocation_counter.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   mr_unity(${room}_test 16)
-  if(ARG_ONE_THREAD AND MILLRACE_SANITIZE)
-    # Two thousand short tests: to start a process for each takes longer than all of them.
+  if(MILLRACE_SANITIZE AND NOT ARG_PROCESS_EACH)
     add_test(NAME ${room} COMMAND ${room}_test)
-    set_tests_properties(${room} PROPERTIES TIMEOUT 900 LABELS unit)
+    set_tests_properties(${room} PROPERTIES TIMEOUT 1200 LABELS unit)
   else()
     gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300 LABELS unit)
   endif()
