@@ -87,7 +87,7 @@ def read_schema(name):
             )
         elif (match := VALUE.match(text)) and current and current[0] == "enum":
             types[current[1]].values.append(Value(match[1], comment))
-        elif text and not text.startswith(("syntax", "package", "import", "reserved", "option allow_alias")):
+        elif text and not text.startswith(("syntax", "package", "import", "reserved", "option")):
             sys.exit(f"{where}: not understood: {text}")
         comment = []
     return types
