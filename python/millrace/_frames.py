@@ -52,7 +52,7 @@ def warn_of_other_words(numbers, what, trained, stacklevel=3):
         known = trained.get(column)
         if text and known and known.lower() in ("true", "false"):
             warnings.warn('%s: column "%s" holds truth values or whole numbers: its words are "%s", and "%s" in training, so that one '
-                          "value is two words: write them alike, or train anew" % (what, column, text, known),
+                          "value is two words: write them alike, or retrain" % (what, column, text, known),
                           MillraceWarning, stacklevel=stacklevel)
             continue
         is_float, was_float = ("." in one or "e" in one.lower() for one in (text, known or ""))
@@ -60,7 +60,7 @@ def warn_of_other_words(numbers, what, trained, stacklevel=3):
             continue
         advice = '. pandas makes floats of whole numbers where some are missing; astype("Int64") keeps them' if is_float else ""
         found = '%s: column "%s" holds whole numbers%s: its words are "%s", ' % (what, column, " as floats" if is_float else "", text)
-        unlike = 'and "%s" in training, so that one number is two words: write them alike, or train anew' % known
+        unlike = 'and "%s" in training, so that one number is two words: write them alike, or retrain' % known
         warnings.warn(found + (unlike if known else 'not "%d"' % float(text)) + advice, MillraceWarning, stacklevel=stacklevel)
 
 

@@ -68,7 +68,7 @@ struct SlotShare {
 };
 using SlotShares = std::map<std::string, SlotShare>;  ///< by slot
 
-/// What the lines of columns say beside their values: of JSON the keys, how whole numbers and truth values that are
+/// What the lines say in addition to their values: of JSON the keys, how whole numbers and truth values that are
 /// words (WordColumns) are written, which zones times have, and from when to when rows are.
 struct ValueNames {
   int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times`, `words` and `all_ones`

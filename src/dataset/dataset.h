@@ -64,7 +64,7 @@ enum class Reads : uint8_t {
 
 /// What to warn of behind a pass, by what a run says once: the column, and of what. One is of a column that no line has
 /// named, with the nearest name that lines have. Others are of a column of words some of whose whole numbers lines
-/// write as floats, or otherwise than the files of the training begin, or whose texts are no UTF-8, or of a vocabulary
+/// write as floats, or otherwise than the files of the training begin, or whose texts are not UTF-8, or of a vocabulary
 /// of which no line that trains has a word. Others are of a slot: of its values clearly more were never trained, or of
 /// its rows have none, than of an evaluation before (where there is none, half of the values). None where lines were
 /// left unread.

@@ -92,7 +92,7 @@ void AddTruthWarning(const std::string& column, const NumberForm* truth, const N
   if (unlike == nullptr) return;
   (*warnings)[column + kUnlikeTraining] =
       of + ": its words are " + Shown(*unlike) + ", and " + Shown(*trained) +
-      " where the training began, so that one value is two words: write them alike, or train anew";
+      " where the training began, so that one value is two words: write them alike, or retrain";
 }
 
 /// As ValueWarnings: that one whole number or truth value is several words, or may be.
@@ -129,8 +129,7 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
     } else if (unlike != nullptr) {
       (*warnings)[column + kUnlikeTraining] =
           of + (IsFloat(*unlike) ? " as floats" : "") + ": its words are " + Shown(*unlike) + ", and " +
-          Shown(*trained) +
-          " where the training began, so that one number is two words: write them alike, or train anew" +
+          Shown(*trained) + " where the training began, so that one number is two words: write them alike, or retrain" +
           (IsFloat(*unlike) ? advice : "");
     } else if (floats != nullptr && is_training) {
       (*warnings)[column] = of + " as floats: its words are " + Shown(*floats) + ", not " + AsWhole(*floats) + advice;
@@ -143,10 +142,12 @@ void AddEncodingWarnings(const ValueNames& names, std::map<std::string, std::str
   for (const auto& [column, first] : names.not_utf8) {
     const auto counted = names.not_utf8_values.find(column);
     const int64_t count = counted == names.not_utf8_values.end() ? 1 : counted->second;
-    (*warnings)[column + " not UTF-8"] =
-        "column \"" + Harmless(column) + "\": " + std::to_string(count) + (count == 1 ? " text is" : " texts are") +
-        " no UTF-8, first " + Shown(first) +
-        ": they are other words than the same texts in UTF-8; iconv -f LATIN1 -t UTF-8 makes UTF-8 of Latin-1";
+    (*warnings)[column + " not UTF-8"] = "column \"" + Harmless(column) + "\": " + std::to_string(count) +
+                                         (count == 1 ? " text is" : " texts are") + " not UTF-8, first " +
+                                         Shown(first) +
+                                         (count == 1 ? "; it gets another id than the same text in UTF-8"
+                                                     : "; they get other ids than the same texts in UTF-8") +
+                                         ": convert the data, for example with iconv -f LATIN1 -t UTF-8";
   }
 }
 
@@ -232,7 +233,7 @@ void AddTimeWarnings(const ValueNames& names, Reads reads, std::map<std::string,
           shown(trained.text) + " where the training began (" + Harmless(trained.place) + "): " +
           (is_clock ? "date_part takes what the clock shows, so the same instant has another hour"
                     : "the same time is two words") +
-          "; convert them, or train anew" + (may_be_summer ? ". Daylight saving time of one zone needs no change" : "");
+          "; convert them, or retrain" + (may_be_summer ? ". Daylight saving time of one zone needs no change" : "");
       break;
     }
   }
@@ -283,10 +284,8 @@ std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads re
     if (reads != Reads::kTraining || seen.has_some || seen.other.empty()) continue;
     constexpr size_t kShown = 60;
     warnings["words of " + feature] = "feature \"" + Harmless(feature) +
-                                      "\": no word of its vocabulary stands in the data, so that all values count as "
-                                      "unknown words; the data has, for example, \"" +
-                                      Harmless(Shortened(seen.other, kShown)) +
-                                      "\" (case, spaces and encoding must be those of the vocabulary)";
+                                      "\": no value in the data is in its vocabulary; the first one is \"" +
+                                      Harmless(Shortened(seen.other, kShown)) + "\" (check case, spaces and encoding)";
   }
   for (const auto& [feature, all] : read.names.all_ones) {
     if (reads != Reads::kTraining || !all) continue;

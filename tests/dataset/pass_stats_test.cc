@@ -71,8 +71,7 @@ TEST(ValueWarningsTest, TellTruthValuesThatAreOneAndZeroElsewhere) {
     const std::map<std::string, std::string> all = ValueWarnings(read, reads);
     return all.empty() ? "" : all.begin()->second;
   };
-  const std::string advice =
-      " where the training began, so that one value is two words: write them alike, or train anew";
+  const std::string advice = " where the training began, so that one value is two words: write them alike, or retrain";
   EXPECT_EQ(warned("False", false, true, Reads::kModel),
             "column \"vip\" holds truth values: its words are \"1\" (new:3:1), and \"False\" (old:3:4)" + advice);
   EXPECT_EQ(warned("0", true, false, Reads::kModel),
@@ -136,7 +135,7 @@ TEST(ValueWarningsTest, TellOfRowsThatHaveNoValueAnyMore) {
   EXPECT_THAT(OfShares({100, 60, 40, 0}, {100, 55, 45, 0}), testing::IsEmpty());
 }
 
-TEST(ValueWarningsTest, TellOfTextsThatAreNoUtf8) {
+TEST(ValueWarningsTest, TellOfTextsThatAreNotUtf8) {
   PassStats all = JsonPart(8, false);
   all.names = {};
   for (const uint64_t line : {9, 3}) {
@@ -149,7 +148,8 @@ TEST(ValueWarningsTest, TellOfTextsThatAreNoUtf8) {
   EXPECT_THAT(ValueWarnings(all, Reads::kModel),
               testing::ElementsAre(testing::Pair(
                   "city not UTF-8",
-                  testing::StartsWith("column \"city\": 4 texts are no UTF-8, first \"K\\xf6ln\" (log:3:2)"))));
+                  testing::StartsWith("column \"city\": 4 texts are not UTF-8, first \"K\\xf6ln\" (log:3:2); they "
+                                      "get other ids than the same texts in UTF-8: convert the data"))));
 }
 
 }  // namespace

@@ -103,8 +103,7 @@ TEST(FeaturesJob, AVocabularyOfWhichNoRowHasAWordIsToldOnce) {
   for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
     ASSERT_TRUE(WriteFileAtomically(words, "LAND, 1\nLAND, 2\n").ok());
     EXPECT_THAT(errors(dataset),
-                HasSubstr("warning: feature \"country\": no word of its vocabulary stands in the data, "
-                          "so that all values count as unknown words; the data has, for example, "
+                HasSubstr("warning: feature \"country\": no value in the data is in its vocabulary; the first one is "
                           "\"land, "));
     std::string all;
     for (int i = 0; i < 30; ++i) all += "\"land, " + std::to_string(i) + "\"\n";
@@ -519,7 +518,7 @@ TEST(FeaturesJob, IdsThatJsonLinesWriteAsFloatsAreToldOnceAColumn) {
                         "\"5.0\" (" +
                         floats + ":1:61), and \"5\" (" + whole +
                         ":1:61) where the training began, so that one number is two words: write them alike, or "
-                        "train anew. " +
+                        "retrain. " +
                         advice));
   const std::string texts = write("texts.jsonl", {"\"land\"", "7.0"});
   EXPECT_THAT(train(texts, texts), testing::Not(HasSubstr("as floats")));

@@ -320,7 +320,7 @@ class PredictorTest(unittest.TestCase):
         upper, latin = write("city_upper.csv", 100, str.upper), write("city_latin.csv", 100, encoding="latin-1")
         missing = write("city_missing.csv", 100, lambda word: "" if word == "NA" else word)
         evaluated = 'slot "city": 80 % of its values were never trained, and 0 % in the evaluation before'
-        not_utf8 = 'column "city": 20 texts are no UTF-8, first "k\\xf6ln" (%s:3:4)'
+        not_utf8 = 'column "city": 20 texts are not UTF-8, first "k\\xf6ln" (%s:3:4)'
         no_value = 'slot "city": 20 % of the rows have no value of it, and 0 % in the evaluation before'
         out = os.path.join(self.folder, "city_out")
 
@@ -361,7 +361,7 @@ class PredictorTest(unittest.TestCase):
         # Models without an evaluation, as those that were saved before, tell of half of the values.
         train_city(CITY % {"step": "hash {}", "train": train, "eval": ""})
         self.assertIn("80 % of its values were never trained: are", told(upper))
-        self.assertIn("no UTF-8", told(latin))
+        self.assertIn("not UTF-8", told(latin))
         self.assertNotIn("warning", told(missing))
         # An evaluation of one set is compared with its last one.
         text = CITY % {"step": "hash {}", "train": train, "eval": 'eval { filelist: "%s" }' % upper}
