@@ -44,12 +44,12 @@ Result<std::unique_ptr<DataFeed>> LibsvmColumnFeed::Create(const SlotSchema& sch
   }
   std::sort(feed->wanted_.begin(), feed->wanted_.end());
   feed->lists_.resize(feed->index_ < 0 ? 0 : columns.size());
-  feed->hashed_of_.assign(columns.size(), -1);
+  feed->hashed_of_.resize(columns.size());
   for (const FeaturePlan::Feature& feature : feed->plan().features()) {
     const bool has_words = feature.kind == FeaturePlan::Kind::kText || feature.kind == FeaturePlan::Kind::kWord;
     if (!has_words || feature.columns.size() < 2) continue;
     for (const int column : feature.columns)
-      feed->hashed_of_[static_cast<size_t>(column)] = static_cast<int>(feed->hashed_.size());
+      feed->hashed_of_[static_cast<size_t>(column)].push_back(feed->hashed_.size());
     feed->hashed_.push_back({feature.name, false, false});
   }
   return std::unique_ptr<DataFeed>(std::move(feed));
@@ -113,9 +113,8 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
     if (wanted == wanted_.end() || wanted->first != index) continue;
     texts()[wanted->second] = value;
     begins()[wanted->second] = place(token) + colon + 1;
-    if (const int hashed = hashed_of_[wanted->second]; hashed >= 0) [[unlikely]] {
-      bool& has = value == "1" || value == "1.0" ? hashed_[static_cast<size_t>(hashed)].has_ones
-                                                 : hashed_[static_cast<size_t>(hashed)].has_others;
+    for (const size_t hashed : hashed_of_[wanted->second]) {
+      bool& has = value == "1" || value == "1.0" ? hashed_[hashed].has_ones : hashed_[hashed].has_others;
       has = true;
     }
   }

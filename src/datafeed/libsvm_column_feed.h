@@ -42,7 +42,7 @@ class LibsvmColumnFeed final : public ColumnFeed {
   std::vector<std::string_view> indices_;            ///< of the line, without those of zeros
   std::vector<FeatureRow::List> lists_;              ///< by column; empty where none has several texts
   std::vector<Hashed> hashed_;
-  std::vector<int> hashed_of_;  ///< by column, which of these; -1: none
+  std::vector<std::vector<size_t>> hashed_of_;  ///< by column, which of these
 };
 
 }  // namespace millrace

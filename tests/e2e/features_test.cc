@@ -567,6 +567,32 @@ TEST(FeaturesJob, OneHotLinesOfLibsvmWhoseValuesAreHashedAreTold) {
   EXPECT_THAT(errors("1 1:1\n0 2:1\n", "from: \"index\""), testing::Not(told));
 }
 
+// Of two features the later one was judged by all columns, and the earlier one by those that it had alone.
+TEST(FeaturesJob, OneHotFeaturesOfLibsvmThatShareColumnsAreJudgedByAllOfTheirs) {
+  const TempDir folder = TempDir::Create("millrace_shared_columns").value();
+  const std::string file = folder.path() + "/rows.libsvm";
+  const std::string job = folder.path() + "/job.prototxt";
+  ASSERT_TRUE(WriteFileAtomically(job, "filelist: \"" + file + R"(" data_desc { name: "libsvm"
+      feature { name: "label" id {} is_dense: true } feature { name: "a" from: "1..2" hash {} }
+      feature { name: "b" from: "2..3" hash {} } feature { name: "c" from: "3..4" hash {} } })")
+                  .ok());
+  const auto told = [&](const std::string& line) {
+    EXPECT_TRUE(WriteFileAtomically(file, line).ok());
+    Process looked("inspect", {"stats", "--trainer_desc=" + job});
+    EXPECT_EQ(looked.Wait(), 0) << looked.errors();
+    std::string features;
+    for (const std::string feature : {"a", "b", "c"}) {
+      if (looked.errors().find("feature \"" + feature + "\": all values of its columns are 1") != std::string::npos) {
+        features += feature;
+      }
+    }
+    return features;
+  };
+  EXPECT_EQ(told("1 1:1 2:7 3:1 4:1\n"), "c");
+  EXPECT_EQ(told("1 2:1\n"), "ab");
+  EXPECT_EQ(told("1 1:1 2:1 3:1 4:1\n"), "abc");
+}
+
 TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
   const CsvJob csv(10);
   const std::string folder = csv.folder();
