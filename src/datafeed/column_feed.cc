@@ -94,6 +94,7 @@ void FeaturePlans::ForgetSaid() const {
 
 ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, Source source)
     : FormatFeed(schema, setup.options),
+      source_(source),
       takes_missing_(desc.name() == "csv"),
       statistics_(setup.statistics),
       row_(setup.plan),
@@ -103,7 +104,7 @@ ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const
                               : std::vector<std::string>()),
       texts_(plan_.columns().size()),
       begins_(plan_.columns().size()),
-      forms_(plan_.columns(), desc, source == Source::kFrames) {}
+      forms_(plan_.columns(), desc, source == Source::kFiles) {}
 
 bool ColumnFeed::IsMissing(std::string_view text) const {
   return std::find(missing_.begin(), missing_.end(), text) != missing_.end();
@@ -151,9 +152,10 @@ LineResult ColumnFeed::PutRow(std::string_view line, std::span<const FeatureRow:
   const LineResult result = MakeRow(line, lists);
   if (result != LineResult::kRow) return result;
   ++rows_;
-  if (!IsAscii(line)) [[unlikely]]
-    forms_.LookForOtherBytes(texts_, begins_, lists);
-  counted().number_forms = forms_.TakeLine(texts_, begins_);
+  const NumberForms::Line values = {line, texts_, begins_, lists};
+  if (source_ == Source::kFrames || !IsAscii(line)) [[unlikely]]
+    forms_.LookForOtherBytes(values);
+  counted().number_forms = forms_.TakeLine(values);
   return result;
 }
 

@@ -48,7 +48,8 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   ValueNames names() const override;
 
  protected:
-  /// Where rows come from: of files it notes how their columns write whole numbers and truth values, too.
+  /// Where rows come from. For files it also notes how their columns write whole numbers and truth values. Texts of
+  /// frames never lie in the line.
   enum class Source : uint8_t { kFiles, kFrames };
   /// `schema` must outlive it.
   ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc,
@@ -70,8 +71,6 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
 
   /// Whose columns are read.
   const FeaturePlan& plan() const { return plan_; }
-  /// Of a feed of files. PutRow looks at texts(), and ends the line.
-  NumberForms& forms() { return forms_; }
 
  private:
   LineResult MakeRow(std::string_view line, std::span<const FeatureRow::List> lists);
@@ -81,6 +80,7 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   bool IsMissing(std::string_view text) const;
   LineResult FailRow(std::string_view line, const FeatureError& error);
 
+  const Source source_;
   const bool takes_missing_;  ///< csv.missing can say what means that there is no value
   FeatureStatistics* const statistics_;
   FeatureRow row_;  ///< without statistics

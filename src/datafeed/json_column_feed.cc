@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/edit_distance.h"
-#include "datafeed/number_forms.h"
 #include "features/number_text.h"
 
 namespace millrace {
@@ -78,7 +77,6 @@ class JsonLines final : public ColumnFeed {
     std::fill(lists_.begin(), lists_.end(), FeatureRow::List());
     std::fill(seen_.begin(), seen_.end(), false);
     path_.clear();
-    forms().ForgetLine();
     has_failed_ = false;
     const error_code error = Walk(line);
     if (!unnamed_.empty()) std::erase_if(unnamed_, [this](size_t column) { return seen_[column]; });
@@ -94,7 +92,7 @@ class JsonLines final : public ColumnFeed {
       if (seen_[i] && !elements_[i].empty()) lists_[i] = elements_[i];
     }
     if (plan().times().has_value() && !seen_[static_cast<size_t>(plan().times()->column)]) return FailTime();
-    return PutRow(line, lists_);
+    return PutRow({buffer_.data(), line.size()}, lists_);
   }
 
   error_code Walk(std::string_view line) {
@@ -170,12 +168,7 @@ class JsonLines final : public ColumnFeed {
       }
       std::string_view text;
       if (const error_code error = TextOf(of_array, type, &text)) return error;
-      text = Taken(text);
-      if (text.empty()) continue;
-      elements_[column].push_back(text);
-      if (!forms().IsWatched(column)) continue;
-      const bool is_number = type == json_type::number;  // others lie elsewhere
-      forms().Look(column, text, is_number ? static_cast<size_t>(text.data() - buffer_.data()) : begins()[column]);
+      if (text = Taken(text); !text.empty()) elements_[column].push_back(text);
     }
     return simdjson::SUCCESS;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <utility>
 
 #include "core/swar_digits.h"
@@ -35,7 +36,7 @@ std::string_view ZoneEnd(std::string_view text) {
 
 }  // namespace
 
-NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc, bool of_times)
+NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc, bool with_numbers)
     : columns_(&columns), seen_(columns.size(), kOther), not_utf8_(columns.size()) {
   const std::vector<std::string> words = WordColumns(desc);
   const std::map<std::string, DatePartStep::Format> clocks = ClockColumns(desc);
@@ -48,11 +49,12 @@ NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeed
                         .is_clock = is_clock,
                         .are_milliseconds = is_clock && clock->second == DatePartStep::EPOCH_MILLISECONDS});
     }
-    if (!is_word || of_times) continue;
+    if (!is_word) continue;
+    words_.push_back(i);
+    if (!with_numbers) continue;
     seen_[i] = kNone;
     watched_.push_back(i);
   }
-  words_ = watched_;
   for (const FeatureStates::ColumnTime& time : desc.feature_states().time()) {
     trained_zones_[time.column()] = {.text = time.zone(), .place = time.place()};
   }
@@ -86,7 +88,21 @@ NumberForms::Form NumberForms::FormOf(std::string_view text) {
   return decimals.find_last_not_of('0') + 1 <= exponent ? kWholeFloat : kOther;
 }
 
-void NumberForms::Look(size_t column, std::string_view text, size_t at) {
+template <class Look>
+void NumberForms::ForEachValue(const Line& line, size_t column, const Look& look) {
+  if (line.lists.empty() || line.lists[column].empty()) [[likely]] {
+    if (!line.texts[column].empty()) look(line.texts[column], line.begins[column]);
+    return;
+  }
+  const std::less<> before;
+  for (const std::string_view text : line.lists[column]) {
+    const bool is_in_line =
+        !before(text.data(), line.bytes.data()) && before(text.data(), line.bytes.data() + line.bytes.size());
+    look(text, is_in_line ? static_cast<size_t>(text.data() - line.bytes.data()) : line.begins[column]);
+  }
+}
+
+void NumberForms::LookAtNumber(size_t column, std::string_view text, size_t at) {
   const Form form = FormOf(text);
   if ((seen_[column] & form) == form) [[likely]]
     return;
@@ -129,7 +145,13 @@ void NumberForms::LookAtTime(Times* times, std::string_view text, size_t at) {
   add(kZone, std::move(zone));
 }
 
-int64_t NumberForms::KeepLine() {
+int64_t NumberForms::TakeLine(const Line& line) {
+  for (const size_t column : watched_) {
+    ForEachValue(line, column, [&](std::string_view text, size_t at) { LookAtNumber(column, text, at); });
+  }
+  for (Times& times : times_) {
+    ForEachValue(line, times.column, [&](std::string_view text, size_t at) { LookAtTime(&times, text, at); });
+  }
   if (found_.empty()) [[likely]]
     return 0;
   const auto count = static_cast<int64_t>(found_.size());
@@ -139,33 +161,20 @@ int64_t NumberForms::KeepLine() {
     kept_.push_back(std::move(found));
   }
   found_.clear();
-  std::erase_if(watched_, [this](size_t column) { return !IsWatched(column); });
+  std::erase_if(watched_, [this](size_t column) { return (seen_[column] & kOther) != 0; });
   return count;
 }
 
-int64_t NumberForms::TakeLine(std::span<const std::string_view> texts, std::span<const size_t> begins) {
-  for (const size_t column : watched_) {
-    if (!texts[column].empty()) Look(column, texts[column], begins[column]);
-  }
-  for (Times& times : times_) {
-    if (!texts[times.column].empty()) LookAtTime(&times, texts[times.column], begins[times.column]);
-  }
-  return KeepLine();
-}
-
-void NumberForms::LookForOtherBytes(std::span<const std::string_view> texts, std::span<const size_t> begins,
-                                    std::span<const std::span<const std::string_view>> lists) {
+void NumberForms::LookForOtherBytes(const Line& line) {
   for (const size_t column : words_) {
-    const auto look = [&](std::string_view text) {
+    ForEachValue(line, column, [&](std::string_view text, size_t at) {
       const size_t bad = IsAscii(text) ? text.size() : FindNoUtf8(text);
       if (bad == text.size()) return;
       ++not_utf8_[column];
       if ((seen_[column] & kNotUtf8) != 0) return;
       seen_[column] |= kNotUtf8;
-      found_.push_back({column, kNotUtf8, {.text = std::string(text), .column = begins[column] + bad + 1}});
-    };
-    look(texts[column]);
-    if (!lists.empty()) std::for_each(lists[column].begin(), lists[column].end(), look);
+      found_.push_back({column, kNotUtf8, {.text = std::string(text), .column = at + bad + 1}});
+    });
   }
 }
 

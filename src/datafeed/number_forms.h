@@ -19,22 +19,21 @@ class DataFeedDesc;
 /// at.
 class NumberForms {
  public:
-  /// Of these columns those that are words (WordColumns) or times. `of_times`: times alone.
-  NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc, bool of_times);
+  /// Of these columns those that are words (WordColumns) or times. Without `with_numbers` it looks only at times and
+  /// at the encoding of words.
+  NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc, bool with_numbers);
 
-  bool IsWatched(size_t column) const { return (seen_[column] & kOther) == 0; }
-  /// Looks at the value of a column that is watched, behind which kNumberPadding bytes may be read. `at`: where in the
-  /// line it stands, from 0.
-  void Look(size_t column, std::string_view text, size_t at);
-  /// Ends a line with a mistake, of which nothing is kept.
-  void ForgetLine() { found_.clear(); }
-  /// Ends a line. Returns how many values of NumberForm::nth it had.
-  int64_t KeepLine();
-  /// Looks at the values of a whole line, of which the empty ones are missing, and keeps them.
-  int64_t TakeLine(std::span<const std::string_view> texts, std::span<const size_t> begins);
-  /// To be called before TakeLine where a line has bytes above 0x7F: notes texts of words that are no UTF-8.
-  void LookForOtherBytes(std::span<const std::string_view> texts, std::span<const size_t> begins,
-                         std::span<const std::span<const std::string_view>> lists);
+  /// The values of a line by column. Empty ones are missing; kNumberPadding bytes behind each may be read.
+  struct Line {
+    std::string_view bytes;  ///< texts may lie elsewhere
+    std::span<const std::string_view> texts;
+    std::span<const size_t> begins;                            ///< of the columns in the line, from 0
+    std::span<const std::span<const std::string_view>> lists;  ///< in place of texts; or there are none
+  };
+  /// Looks at the values of a line. Returns how many values of NumberForm::nth it had.
+  int64_t TakeLine(const Line& line);
+  /// To be called before TakeLine where a line has bytes above 0x7F: notes texts of words that are not UTF-8.
+  void LookForOtherBytes(const Line& line);
 
   void AddTo(ValueNames* names) const;
 
@@ -50,6 +49,10 @@ class NumberForms {
     kOf1970 = 64
   };
   static Form FormOf(std::string_view text);
+  /// Calls look(text, where in the line it stands) with each value of a column that is not missing.
+  template <class Look>
+  static void ForEachValue(const Line& line, size_t column, const Look& look);
+  void LookAtNumber(size_t column, std::string_view text, size_t at);
   /// A column that has times, as far as is known.
   struct Times {
     size_t column = 0;

@@ -21,6 +21,7 @@
 #include "dataset/dataset_factory.h"
 #include "dataset/queue_dataset.h"
 #include "dataset/statistics_pass.h"
+#include "features/feature_plan.h"
 #include "features/feature_spec.h"
 #include "features/feature_statistics.h"
 #include "trainer/checkpoint_store.h"
@@ -231,11 +232,14 @@ void NoteFirstRows(const Environment& environment, const std::stop_token& stop, 
   if ((words.empty() && clocks.empty()) || !PipeCommandOf(feed).empty() || is_known) return;
   DataFeedDesc first = StatisticsDesc(feed);
   first.clear_multi_slot_desc();
+  std::vector<std::string> slots;
   for (const Slot& slot : feed.multi_slot_desc().slots()) {
     const bool is_clock = std::any_of(feed.feature().begin(), feed.feature().end(), [&](const FeatureDesc& feature) {
       return feature.has_date_part() && feature.name() == slot.name();
     });
-    if (slot.type() == "uint64" || is_clock) *first.mutable_multi_slot_desc()->add_slots() = slot;  // words, ids, times
+    if (slot.type() != "uint64" && !is_clock) continue;  // words, ids, times
+    *first.mutable_multi_slot_desc()->add_slots() = slot;
+    slots.push_back(slot.name());
   }
   ForgetStatistics(&first);
   first.set_batch_size(kRows);
@@ -245,6 +249,14 @@ void NoteFirstRows(const Environment& environment, const std::stop_token& stop, 
   for (const auto& [column, format] : clocks) {
     if (format == DatePartStep::ISO_8601) unknown_times.insert(column);
   }
+  // Of a column that no feature reads, no value would ever come.
+  const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(first, slots);
+  if (!plan.ok()) return;
+  const auto is_unread = [&](const std::string& column) {
+    return std::find((*plan)->columns().begin(), (*plan)->columns().end(), column) == (*plan)->columns().end();
+  };
+  std::erase_if(unknown, is_unread);
+  std::erase_if(unknown_times, is_unread);
   FeatureStates& states = *feed.mutable_feature_states();
   int64_t batches_left = kMostBatches;
   for (size_t i = 0; i < std::min<size_t>(config->files.size(), kMostFiles); ++i) {

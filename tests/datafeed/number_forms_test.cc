@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <regex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,16 +32,44 @@ class NumberFormsTest : public ::testing::Test {
   }
   /// Of a column of these texts, behind each of which stand `behind` and no other byte.
   std::string Of(const std::vector<std::string>& column, char behind) const {
-    NumberForms forms(columns_, desc_, false);
+    NumberForms forms(columns_, desc_, true);
     for (const std::string& text : column) {
       const std::unique_ptr<char[]> bytes(new char[text.size() + kNumberPadding]);
       std::memcpy(bytes.get(), text.data(), text.size());
       std::memset(bytes.get() + text.size(), behind, kNumberPadding);
       const std::vector<std::string_view> texts = {{bytes.get(), text.size()}};
       const std::vector<size_t> begins = {0};
-      forms.TakeLine(texts, begins);
+      forms.TakeLine({texts[0], texts, begins, {}});
     }
     return FormsOf(forms);
+  }
+
+  /// Of a column whose rows are lists of these texts.
+  std::string OfLists(const std::vector<std::vector<std::string>>& column) const {
+    NumberForms forms(columns_, desc_, true);
+    for (const std::vector<std::string>& list : column) {
+      std::string line;
+      for (const std::string& text : list) line += text + ',';
+      line.append(kNumberPadding, ' ');
+      std::vector<std::string_view> items;
+      size_t begin = 0;
+      for (const std::string& text : list) {
+        items.push_back(std::string_view(line).substr(begin, text.size()));
+        begin += text.size() + 1;
+      }
+      const std::vector<std::string_view> texts = {{}};
+      const std::vector<size_t> begins = {0};
+      const std::vector<std::span<const std::string_view>> lists = {items};
+      forms.LookForOtherBytes({line, texts, begins, lists});
+      forms.TakeLine({line, texts, begins, lists});
+    }
+    ValueNames names;
+    forms.AddTo(&names);
+    std::string found = FormsOf(forms);
+    for (const auto* const values : names.forms()) {
+      for (const auto& [name, value] : *values) found += "@" + std::to_string(value.column);
+    }
+    return found;
   }
 
   DataFeedDesc desc_;
@@ -73,6 +102,15 @@ TEST_F(NumberFormsTest, AreThoseOfEachCharacter) {
     if (rng.Below(8) == 0) text.insert(0, "-");
     ASSERT_EQ(Of({text}, rng.Below(2) == 0 ? '7' : '\xff'), Expected(text)) << text;
   }
+}
+
+// Nothing was known of columns of lists, for which a training looked through a million rows at its start.
+TEST_F(NumberFormsTest, OfListsAreThoseOfTheirValues) {
+  EXPECT_EQ(OfLists({{"17", "2"}, {"3"}}), "5 @1");
+  EXPECT_EQ(OfLists({{"17", "2.0"}}), "5 5.0 @1@4");
+  EXPECT_EQ(OfLists({{"17", "land"}, {"2.0"}}), "5 others@1");
+  EXPECT_EQ(OfLists({{"land", "K\xf6ln"}}), "others@7");
+  EXPECT_EQ(OfLists({{}, {}}), "");
 }
 
 TEST_F(NumberFormsTest, OfAColumnDoNotHangOnTheOrderOfItsRows) {

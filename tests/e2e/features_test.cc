@@ -593,6 +593,38 @@ TEST(FeaturesJob, OneHotFeaturesOfLibsvmThatShareColumnsAreJudgedByAllOfTheirs) 
   EXPECT_EQ(told("1 1:1 2:1 3:1 4:1\n"), "abc");
 }
 
+/// The flag with a job in `folder` that trains on `file` by the slot "c" alone.
+std::string JobOfOneSlot(const std::string& folder, const std::string& file, const std::string& format,
+                         const std::string& steps) {
+  const std::string job = folder + "/job.prototxt";
+  EXPECT_TRUE(WriteFileAtomically(job, "filelist: \"" + file + "\" data_desc { name: \"" + format + R"(" batch_size: 8
+      feature { name: "label" id {} is_dense: true } feature { name: "c" )" +
+                                           steps + R"( } }
+      model { table { name: "t" dim: 2 } layer { name: "e" embedding { slots: ["c"] table: "t" } }
+        layer { name: "y" fc { in: "e" units: 1 } }
+        loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" } optimizer { sgd { lr: 0.1 } } })")
+                  .ok());
+  return "--trainer_desc=" + job;
+}
+
+// Nothing was noted of lists, which were looked for in a million rows.
+TEST(FeaturesJob, WhatListsBeginWithIsNotedInTheFirstRows) {
+  const TempDir folder = TempDir::Create("millrace_lists").value();
+  const auto model_of = [&](const std::string& format, const std::string& lines, const std::string& steps) {
+    const std::string file = folder.path() + "/rows." + format;
+    EXPECT_TRUE(WriteFileAtomically(file, lines).ok());
+    const std::string out = folder.path() + "/out";
+    std::filesystem::remove_all(out);
+    Process trainer("trainer", {JobOfOneSlot(folder.path(), file, format, steps), "--output_dir=" + out});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    return ReadFile(out + "/model/MODEL").value();
+  };
+  EXPECT_THAT(model_of("libsvm", "1 3:1 7:1\n0 2:1\n", "from: \"index\" hash {}"),
+              testing::ContainsRegex("column: \"index\"\n *text: \"3\"\n *place: \".*rows.libsvm:1:3\""));
+  EXPECT_THAT(model_of("json", "{\"label\": 1, \"c\": [3, 7]}\n{\"label\": 0, \"c\": []}\n", "hash {}"),
+              testing::ContainsRegex("column: \"c\"\n *text: \"3\"\n *place: \".*rows.json:1:20\""));
+}
+
 TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
   const CsvJob csv(10);
   const std::string folder = csv.folder();

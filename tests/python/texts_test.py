@@ -295,6 +295,49 @@ class TextsTest(unittest.TestCase):
                             text = lines.read()
                         self.assertEqual(len(warned(lambda text=text: millrace.Predictor(model).predict_lines(text))), 1 if shown else 0)
 
+    def test_texts_that_are_not_utf8_are_told_of_frames_as_of_lines(self):
+        support.write(self.path("rows.csv"), "label,c\n" + "1,wien\n0,k\u00f6ln\n" * 20)
+        support.write(self.path("job.prototxt"), self.job_text("csv", ["c"], files='filelist: "%s"' % self.path("rows.csv")))
+        self.program("trainer", "--trainer_desc=" + self.path("job.prototxt"), "--output_dir=" + self.path("out"))
+        told = 'column "c": 20 texts are not UTF-8, first "k\\xf6ln" (in the rows); they get other ids than the same texts in UTF-8: ' \
+            "convert the data, for example with iconv -f LATIN1 -t UTF-8"
+        for encoding, count in (("latin-1", 1), ("utf-8", 0)):
+            values = ["wien".encode(encoding), "k\u00f6ln".encode(encoding)] * 20
+            lists = [[value, b"rom"] for value in values]
+            binary = self.pyarrow.array(values, self.pyarrow.binary())
+            arrow = self.pyarrow.table({"c": binary})
+            frames = {
+                "lists": {"c": values}, "numpy objects": {"c": np.array(values, dtype=object)}, "numpy bytes": {"c": np.array(values)},
+                "lists of lists": {"c": lists}, "arrow": arrow, "a batch of arrow": arrow.to_batches()[0],
+                "views": self.pyarrow.table({"c": binary.cast(self.pyarrow.binary_view())}),
+                "a dictionary": self.pyarrow.table({"c": binary.dictionary_encode()}),
+                "arrow lists": self.pyarrow.table({"c": self.pyarrow.array(lists, self.pyarrow.list_(self.pyarrow.binary()))}),
+                "pandas": self.pandas.DataFrame({"c": values}), "polars": self.polars.DataFrame({"c": values}),
+            }
+            self.pyarrow.parquet.write_table(arrow, self.path("rows.parquet"))
+            frames["parquet"] = self.path("rows.parquet")
+            for name, frame in frames.items():
+                with self.subTest(frame=name, encoding=encoding), warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    millrace.Predictor(self.path("out/model")).predict(frame)
+                    said = [str(one.message) for one in caught if "UTF-8" in str(one.message)]
+                    self.assertEqual(len(said), count, said)
+                    self.assertIn(told if count else "", "".join(said))
+        job = millrace.Job.from_text(self.job_text("csv", ["c"]) + "eval {}", output_dir=self.path("fitted"))
+        latin = self.pyarrow.table({"label": [0, 1] * 20, "c": self.pyarrow.array([b"wien", b"k\xf6ln"] * 20, self.pyarrow.binary())})
+        with self.assertLogs("millrace", "INFO") as said:
+            job.fit(latin, eval_data=latin.slice(0, 20))
+        self.assertEqual("\n".join(said.output).count("20 texts are not UTF-8"), 1, said.output)
+
+    def test_what_columnar_lists_begin_with_is_noted(self):
+        array, lists = self.pyarrow.array, self.pyarrow.list_
+        for form, write in (("parquet", self.pyarrow.parquet.write_table), ("arrow", self.pyarrow.feather.write_feather)):
+            write(self.pyarrow.table({"label": [0, 1] * 8, "c": array([[7, 8], []] * 8, lists(self.pyarrow.int64()))}), self.path("a." + form))
+            support.write(self.path("job.prototxt"), self.job_text(form, ["c"], files='filelist: "%s"' % self.path("a." + form)))
+            self.program("trainer", "--trainer_desc=" + self.path("job.prototxt"), "--output_dir=" + self.path(form))
+            with open(self.path(form + "/model/MODEL"), encoding="utf-8") as file:
+                self.assertRegex(file.read(), r'whole_number \{\s*column: "c"\s*text: "7"')
+
     def test_milliseconds_that_are_all_in_1970_are_warned_of(self):
         year = 'feature { name: "c" date_part { part: YEAR format: EPOCH_%s } id {} hash {} }'.replace("id {} ", "")
         for unit, values, is_told in (("MILLISECONDS", (1413849600, 1413892800), True), ("SECONDS", (1413849600, 1413892800), False),
