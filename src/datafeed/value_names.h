@@ -56,12 +56,14 @@ struct SlotShare {
   int64_t empty = 0;    ///< of these rows: without a value
   int64_t ids = 0;      ///< of which is known whether they were trained
   int64_t unknown = 0;  ///< of these: never trained, or no words of the slot's vocabulary
+  bool has_vocabulary = false;
 
   SlotShare& operator+=(const SlotShare& other) {
     rows += other.rows;
     empty += other.empty;
     ids += other.ids;
     unknown += other.unknown;
+    has_vocabulary = has_vocabulary || other.has_vocabulary;
     return *this;
   }
   friend bool operator==(const SlotShare&, const SlotShare&) = default;

@@ -66,8 +66,8 @@ enum class Reads : uint8_t {
 /// named, with the nearest name that lines have. Others are of a column of words some of whose whole numbers lines
 /// write as floats, or otherwise than the files of the training begin, or whose texts are not UTF-8, or of a vocabulary
 /// of which no line that trains has a word. Others are of a slot: of its values clearly more were never trained, or of
-/// its rows have none, than of an evaluation before (where there is none, half of the values). None where lines were
-/// left unread.
+/// its rows have none, than of an evaluation before (where there is none, half of the values, unless the slot has a
+/// vocabulary). None where lines were left unread.
 std::map<std::string, std::string> ValueWarnings(const PassStats& read, Reads reads);
 
 /// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no

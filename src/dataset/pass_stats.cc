@@ -191,8 +191,12 @@ void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string
                                  (usual.all == 0 ? "" : ", and " + Percent(usual) + " in the evaluation before") +
                                  question;
     };
-    tell(" unknown", {share.unknown, share.ids}, {before.unknown, before.ids}, " of its values were never trained",
-         ": are they written as in training (upper and lower case, encoding, spaces, missing values)?");
+    // Training also meets values outside of a vocabulary, as many as it likes.
+    if (!share.has_vocabulary || before.ids > 0) {
+      tell(" unknown", {share.unknown, share.ids}, {before.unknown, before.ids},
+           share.has_vocabulary ? " of its values are not in its vocabulary" : " of its values were never trained",
+           ": are they written as in training (upper and lower case, encoding, spaces, missing values)?");
+    }
     // That a slot is mostly empty says nothing by itself.
     if (before.rows == 0) continue;
     tell(" empty", {share.empty, share.rows}, {before.empty, before.rows}, " of the rows have no value of it",

@@ -79,6 +79,7 @@ Result<SlotWatch> SlotWatch::Create(const Executable& executable, const DataFeed
     slot.has_offsets = !spec.is_dense;
     slot.width = static_cast<size_t>(spec.width);
     if (const auto found = oov_buckets.find(spec.name); found != oov_buckets.end()) slot.oov_buckets = found->second;
+    slot.share.has_vocabulary = slot.oov_buckets > 0;
   }
   FindLookups(executable, root, &watch.tables_, &watch.slots_);
   // A dense slot is never empty.
@@ -157,7 +158,9 @@ Status SlotWatch::LookUp(Table* table) {
 
 Status SlotWatch::AddTo(SlotShares* shares) {
   for (Table& table : tables_) MR_TRY(LookUp(&table));
-  for (Slot& slot : slots_) (*shares)[slot.name] += std::exchange(slot.share, {});
+  for (Slot& slot : slots_) {
+    (*shares)[slot.name] += std::exchange(slot.share, {.has_vocabulary = slot.share.has_vocabulary});
+  }
   rows_looked_ = 0;
   return Status::Ok();
 }

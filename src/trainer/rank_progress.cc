@@ -43,8 +43,8 @@ auto FieldsOf(T& words) {
 
 template <Like<SlotShare> T>
 auto FieldsOf(T& share) {
-  auto& [rows, empty, ids, unknown] = share;
-  return std::tie(rows, empty, ids, unknown);
+  auto& [rows, empty, ids, unknown, has_vocabulary] = share;
+  return std::tie(rows, empty, ids, unknown, has_vocabulary);
 }
 
 template <Like<ValueNames> T>

@@ -126,6 +126,18 @@ TEST(ValueWarningsTest, TellOfHalfOfTheValuesWhereNoEvaluationSaysWhatIsUsual) {
   EXPECT_THAT(OfShares({40, 40, 40, 19}, {}), testing::IsEmpty());
 }
 
+// Every job with a small vocabulary used to be warned, although its model was trained on as many such values.
+TEST(ValueWarningsTest, HalfOfTheValuesBesideAVocabularyAreNothingUnusual) {
+  EXPECT_THAT(OfShares({1000, 0, 1000, 698, true}, {}), testing::IsEmpty());
+  EXPECT_THAT(OfShares({1000, 1000, 1000, 698, true}, {1000, 1000, 0, 0, true}), testing::IsEmpty());
+  EXPECT_THAT(OfShares({1000, 0, 1000, 698, true}, {1000, 0, 1000, 700, true}), testing::IsEmpty());
+  EXPECT_THAT(
+      OfShares({100, 0, 100, 80, true}, {100, 0, 100, 2}),
+      testing::ElementsAre(testing::Pair(
+          "city unknown", testing::StartsWith("slot \"city\": 80 % of its values are not in its vocabulary, and "
+                                              "2 % in the evaluation before: are they written as in training"))));
+}
+
 TEST(ValueWarningsTest, TellOfRowsThatHaveNoValueAnyMore) {
   EXPECT_THAT(
       OfShares({100, 17, 83, 0}, {100, 0, 100, 0}),

@@ -625,6 +625,24 @@ TEST(FeaturesJob, WhatListsBeginWithIsNotedInTheFirstRows) {
               testing::ContainsRegex("column: \"c\"\n *text: \"3\"\n *place: \".*rows.json:1:20\""));
 }
 
+// Values outside of the vocabulary train too, as many as there are.
+TEST(FeaturesJob, AVocabularyOfFewWordsIsNotToldOfTheOthers) {
+  const TempDir folder = TempDir::Create("millrace_few_words").value();
+  const std::string file = folder.path() + "/rows.csv";
+  std::string lines = "label,c\n";
+  for (int i = 0; i < 500; ++i) lines += std::to_string(i % 2) + ",land " + std::to_string(i % 5) + "\n";
+  ASSERT_TRUE(WriteFileAtomically(file, lines).ok());
+  const std::string out = folder.path() + "/out";
+  Process trainer("trainer",
+                  {JobOfOneSlot(folder.path(), file, "csv", R"(vocabulary { words: ["land 1", "land 2"] })"),
+                   "--output_dir=" + out, "--set=epochs=3", R"(--set=eval={ set { name: "held" share: 0.3 } })"});
+  EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+  EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("warning")));
+  Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + file});
+  EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+  EXPECT_THAT(scored.errors(), testing::Not(HasSubstr("warning")));
+}
+
 TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
   const CsvJob csv(10);
   const std::string folder = csv.folder();

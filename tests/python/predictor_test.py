@@ -319,7 +319,7 @@ class PredictorTest(unittest.TestCase):
         train, known = write("city.csv", 400), write("city_known.csv", 100)
         upper, latin = write("city_upper.csv", 100, str.upper), write("city_latin.csv", 100, encoding="latin-1")
         missing = write("city_missing.csv", 100, lambda word: "" if word == "NA" else word)
-        evaluated = 'slot "city": 80 % of its values were never trained, and 0 % in the evaluation before'
+        evaluated = 'slot "city": 80 %% of its values %s, and 0 %% in the evaluation before'
         not_utf8 = 'column "city": 20 texts are not UTF-8, first "k\\xf6ln" (%s:3:4)'
         no_value = 'slot "city": 20 % of the rows have no value of it, and 0 % in the evaluation before'
         out = os.path.join(self.folder, "city_out")
@@ -348,7 +348,8 @@ class PredictorTest(unittest.TestCase):
                 self.assertEqual("warning" in message, bool(python), (message, python))
                 return message + python.replace("predict_lines: ", "")
             self.assertNotIn("warning", told(known))
-            self.assertEqual(told(upper).count(evaluated), 2)
+            unknown = "are not in its vocabulary" if step.startswith("vocabulary") else "were never trained"
+            self.assertEqual(told(upper).count(evaluated % unknown), 2)
             self.assertEqual(told(latin).count(not_utf8 % latin), 1)
             self.assertEqual(told(missing).count(no_value), 2)
             # A server that is asked row by row.
@@ -356,8 +357,8 @@ class PredictorTest(unittest.TestCase):
                 warnings.simplefilter("always")
                 for _ in range(40):
                     predictor.predict_lines("city\nWIEN\n")
-            self.assertEqual([str(warning.message)[:60] for warning in caught],
-                             ['predict_lines: slot "city": 100 % of its values were never t'])
+            self.assertEqual([str(warning.message)[:65] for warning in caught],
+                             [('predict_lines: slot "city": 100 %% of its values %s' % unknown)[:65]])
         # Models without an evaluation, as those that were saved before, tell of half of the values.
         train_city(CITY % {"step": "hash {}", "train": train, "eval": ""})
         self.assertIn("80 % of its values were never trained: are", told(upper))

@@ -101,7 +101,7 @@ TEST(PutPassStatsTest, WhatARankReadGivesTheWarningsOfOneProcess) {
   names.trained_zones["day"] = {.text = "UTC", .place = "old:1:1"};
   names.clocks = {"day"};
   names.of_1970["ms"] = {.text = "1700000000", .place = "part-0:1:9"};
-  names.shares["city"] = {.rows = 1000, .empty = 900, .ids = 1000, .unknown = 1000};
+  names.shares["city"] = {.rows = 1000, .empty = 900, .ids = 1000, .unknown = 1000, .has_vocabulary = true};
   names.trained_shares["city"] = {.rows = 1000, .empty = 0, .ids = 1000, .unknown = 0};
   std::string bytes;
   WireWriter out(&bytes);
