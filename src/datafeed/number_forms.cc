@@ -56,7 +56,7 @@ NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeed
     watched_.push_back(i);
   }
   for (const FeatureStates::ColumnTime& time : desc.feature_states().time()) {
-    trained_zones_[time.column()] = {.text = time.zone(), .place = time.place()};
+    trained_zones_[time.column()][time.zone()] = {.text = time.zone(), .place = time.place()};
   }
   for (const FeatureStates::WholeNumber& number : desc.feature_states().whole_number()) {
     const auto column = std::find(columns.begin(), columns.end(), number.column());

@@ -78,7 +78,7 @@ class NumberForms {
   std::vector<int64_t> not_utf8_;  ///< by column
   std::vector<size_t> watched_;
   std::vector<Times> times_;
-  std::map<std::string, NumberForm> trained_zones_;
+  std::map<std::string, std::map<std::string, NumberForm>> trained_zones_;
   std::vector<Found> found_;  ///< in the line that is read
   std::vector<Found> kept_;
 };

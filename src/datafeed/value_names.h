@@ -97,8 +97,8 @@ struct ValueNames {
 
   /// By column, and by zone, "UTC", "+09:00" or "" for none: the first time of it.
   std::map<std::string, std::map<std::string, NumberForm>> zones;
-  /// By column: the zone of the first time that trained, as the text.
-  std::map<std::string, NumberForm> trained_zones;
+  /// By column, and by zone: those that trained, with the place of the first time of each.
+  std::map<std::string, std::map<std::string, NumberForm>> trained_zones;
   std::set<std::string> clocks;               ///< columns of which date_part takes what the clock shows
   std::map<std::string, NumberForm> of_1970;  ///< by column of milliseconds: the first time in 1970
   std::set<std::string> later;                ///< columns of milliseconds that have times of other years

@@ -211,6 +211,23 @@ std::optional<int> OffsetOf(const std::string& zone) {
   return ReadIsoTime(text, &time) ? time.offset_minutes : std::nullopt;
 }
 
+/// Whether a zone and one of the others are an hour apart.
+bool MayBeSummer(const std::string& zone, const std::map<std::string, NumberForm>& others) {
+  const std::optional<int> here = OffsetOf(zone);
+  return std::any_of(others.begin(), others.end(), [&](const auto& other) {
+    const std::optional<int> there = OffsetOf(other.first);
+    return here.has_value() && there.has_value() && std::abs(*here - *there) == 60;
+  });
+}
+
+/// "no zone", "the zone +01:00", "the zones +01:00, +02:00".
+std::string ShownZones(const std::map<std::string, NumberForm>& zones) {
+  if (zones.contains("")) return "no zone";
+  std::string shown = zones.size() == 1 ? "the zone " : "the zones ";
+  for (const auto& [zone, first] : zones) shown += (zone == zones.begin()->first ? "" : ", ") + zone;
+  return shown;
+}
+
 /// As ValueWarnings: that times have another zone than in training, or another unit than was said.
 void AddTimeWarnings(const ValueNames& names, Reads reads, std::map<std::string, std::string>* warnings) {
   for (const auto& [column, time] : names.of_1970) {
@@ -223,21 +240,21 @@ void AddTimeWarnings(const ValueNames& names, Reads reads, std::map<std::string,
   for (const auto& [column, of_column] : names.zones) {
     const auto known = names.trained_zones.find(column);
     if (known == names.trained_zones.end()) continue;
-    const NumberForm& trained = known->second;
+    const std::map<std::string, NumberForm>& trained = known->second;
+    const bool is_mixed = trained.size() > 1 && trained.contains("");
+    if (is_mixed) continue;
     for (const auto& [zone, time] : of_column) {
       const bool is_clock = names.clocks.contains(column);
       // The instants of two zones are the same words.
-      if (zone == trained.text || (!is_clock && !zone.empty() && !trained.text.empty())) continue;
-      const auto shown = [](const std::string& of) { return of.empty() ? "no zone" : "the zone " + of; };
-      const std::optional<int> here = OffsetOf(zone);
-      const std::optional<int> there = OffsetOf(trained.text);
-      const bool may_be_summer = here.has_value() && there.has_value() && std::abs(*here - *there) == 60;
+      if (trained.contains(zone) || (!is_clock && !zone.empty() && !trained.contains(""))) continue;
       (*warnings)[column + " of another zone"] =
-          "column \"" + Harmless(column) + "\" has times with " + shown(zone) + ", such as " + Shown(time) + ", and " +
-          shown(trained.text) + " where the training began (" + Harmless(trained.place) + "): " +
+          "column \"" + Harmless(column) + "\" has times with " + (zone.empty() ? "no zone" : "the zone " + zone) +
+          ", such as " + Shown(time) + ", and " + ShownZones(trained) + " where the training began (" +
+          Harmless(trained.begin()->second.place) + "): " +
           (is_clock ? "date_part takes what the clock shows, so the same instant has another hour"
                     : "the same time is two words") +
-          "; convert them, or retrain" + (may_be_summer ? ". Daylight saving time of one zone needs no change" : "");
+          "; convert them, or retrain" +
+          (MayBeSummer(zone, trained) ? ". Daylight saving time of one zone needs no change" : "");
       break;
     }
   }

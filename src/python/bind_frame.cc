@@ -336,16 +336,14 @@ std::map<std::string, std::string> WholeNumbersOf(const DataFrame& frame, const 
   return found;
 }
 
-std::map<std::string, std::pair<std::string, std::string>> TimesOf(const DataFrame& frame,
-                                                                   const std::vector<std::string>& wanted) {
-  std::map<std::string, std::pair<std::string, std::string>> found;
+std::map<std::string, FrameTimes> TimesOf(const DataFrame& frame, const std::vector<std::string>& wanted) {
+  std::map<std::string, FrameTimes> found;
   std::string scratch;
   for (size_t i = 0; i < frame.columns().size(); ++i) {
     const std::string& name = frame.columns()[i];
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
     constexpr int kLookedAt = 4096;
     int left = kLookedAt;
-    bool is_mixed = false;
     for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
       const FrameColumn& column = part->columns[i];
       if (!column || column.is_list()) break;
@@ -358,12 +356,13 @@ std::map<std::string, std::pair<std::string, std::string>> TimesOf(const DataFra
           break;
         }
         --left;
-        const auto first = found.try_emplace(name, ZoneText(time.offset_minutes), std::string(column.unit())).first;
-        is_mixed = is_mixed || first->second.first.empty() == time.offset_minutes.has_value();
+        FrameTimes& times = found[name];
+        times.zones.insert(ZoneText(time.offset_minutes));
+        times.unit = column.unit();
       }
     }
-    if (is_mixed) found.erase(name);
   }
+  std::erase_if(found, [](const auto& one) { return one.second.zones.size() > 1 && one.second.zones.contains(""); });
   return found;
 }
 

@@ -336,12 +336,14 @@ class PyJob {
   }
   void NoteTimes(DataFeedDesc* feed) const {
     if (feed->feature_states().time_size() > 0) return;
-    for (const auto& [column, time] : TimesOf(*frames_[0], TimeColumns(*feed))) {
-      FeatureStates::ColumnTime& noted = *feed->mutable_feature_states()->add_time();
-      noted.set_column(column);
-      noted.set_place(frames_[0]->name());
-      if (!time.first.empty()) noted.set_zone(time.first);
-      if (!time.second.empty()) noted.set_unit(time.second);
+    for (const auto& [column, times] : TimesOf(*frames_[0], TimeColumns(*feed))) {
+      for (const std::string& zone : times.zones) {
+        FeatureStates::ColumnTime& noted = *feed->mutable_feature_states()->add_time();
+        noted.set_column(column);
+        noted.set_place(frames_[0]->name());
+        if (!zone.empty()) noted.set_zone(zone);
+        if (!times.unit.empty()) noted.set_unit(times.unit);
+      }
     }
   }
   const CompiledJob& job() const { return *job_; }

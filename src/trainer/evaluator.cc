@@ -276,6 +276,9 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const std::vec
   report.examples = all.examples;
   report.shares = std::move(data.names.shares);
   report.data = input_->memory != nullptr ? std::move(load) : std::move(data);
+  for (const FeatureStates::ColumnTime& time : session_->trained_times()) {
+    report.data.names.trained_zones[time.column()][time.zone()] = {.text = time.zone(), .place = time.place()};
+  }
   const SlotShares* const before = session_->SlotSharesOf(report.set);
   // In the first epoch many ids still wait to be trained.
   if (before != nullptr || state.epoch > 0) {

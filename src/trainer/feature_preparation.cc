@@ -194,25 +194,25 @@ void NoteFirstValues(const ValueNames& names, std::set<std::string>* unknown, Fe
   for (const std::string& column : known) unknown->erase(column);
 }
 
-/// Notes the zone of the first time of each column in `names` that has none yet, and takes the column out of `unknown`.
-/// Of a column in which only some times have a zone nothing is noted.
+/// Notes the zones of each column in `names` that has none yet, and takes the column out of `unknown`. Of a column in
+/// which only some times have a zone nothing is noted.
 void NoteFirstTimes(const ValueNames& names, std::set<std::string>* unknown, FeatureStates* states) {
   for (const auto& [column, zones] : names.zones) {
     const auto is_it = [&column = column](const auto& time) { return time.column() == column; };
     if (std::any_of(states->time().begin(), states->time().end(), is_it)) continue;
     unknown->erase(column);
     if (zones.empty() || (zones.size() > 1 && zones.contains(""))) continue;
-    const auto first = std::min_element(zones.begin(), zones.end(),
-                                        [](const auto& a, const auto& b) { return a.second.IsBefore(b.second); });
-    FeatureStates::ColumnTime& noted = *states->add_time();
-    noted.set_column(column);
-    if (!first->first.empty()) noted.set_zone(first->first);
-    noted.set_place(first->second.place);
     const auto known = std::find(states->column().begin(), states->column().end(), column) - states->column().begin();
     const std::string type = known < states->type_size() ? states->type(static_cast<int>(known)) : "";
     constexpr std::string_view kTimestamp = "timestamp[";
-    if (type.starts_with(kTimestamp)) {
-      noted.set_unit(type.substr(kTimestamp.size(), type.find_first_of(",]") - kTimestamp.size()));
+    for (const auto& [zone, first] : zones) {
+      FeatureStates::ColumnTime& noted = *states->add_time();
+      noted.set_column(column);
+      if (!zone.empty()) noted.set_zone(zone);
+      noted.set_place(first.place);
+      if (type.starts_with(kTimestamp)) {
+        noted.set_unit(type.substr(kTimestamp.size(), type.find_first_of(",]") - kTimestamp.size()));
+      }
     }
   }
 }

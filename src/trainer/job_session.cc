@@ -138,6 +138,7 @@ JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInpu
     : job_(std::move(job)),
       fetch_handler_(inputs.fetch_handler),
       label_monitor_(LabelsOf(job_->desc())),
+      trained_times_(job_->desc().data_desc().feature_states().time()),
       row_locks_(LocksRows(*job_) ? std::make_unique<RowLocks>() : nullptr),
       spans_(job_->desc().output().trace() && !job_->feeds_itself() ? std::make_unique<SpanLog>() : nullptr),
       ranks_(inputs.ranks),
@@ -359,6 +360,26 @@ void JobSession::SetSlotShares(const EvalReport& report) {
   first_slot_shares_ = report.shares;
   slot_shares_[report.set] = report.shares;
   for (const EvalReport& other : report.others) slot_shares_[other.set] = other.shares;
+}
+
+void JobSession::AddTrainedZones(const ValueNames& trained) {
+  const int known = trained_times_.size();
+  for (const auto& [column, zones] : trained.zones) {
+    for (const auto& [zone, first] : zones) {
+      FeatureStates::ColumnTime time;
+      for (int i = 0; i < known; ++i) {
+        if (trained_times_[i].column() != column) continue;
+        time = trained_times_[i];
+        if (time.zone() == zone) break;
+      }
+      // Of a column that is not known nothing is compared.
+      if (time.column().empty() || time.zone() == zone) continue;
+      time.set_place(first.place);
+      time.clear_zone();
+      if (!zone.empty()) time.set_zone(zone);
+      *trained_times_.Add() = std::move(time);
+    }
+  }
 }
 
 const SlotShares* JobSession::SlotSharesOf(const std::string& set) const {

@@ -8,6 +8,7 @@
 #include "batch/label_range_monitor.h"
 #include "comm/local_cluster.h"
 #include "core/span_log.h"
+#include "data_feed.pb.h"
 #include "dataset/dataset.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/stream_dataset.h"
@@ -92,6 +93,11 @@ class JobSession {
   /// Of the set of this name, or, where it is "", of the first one; null: it was not evaluated.
   const SlotShares* SlotSharesOf(const std::string& set) const;
   const SlotShares& first_slot_shares() const { return first_slot_shares_; }
+  /// Adds the zones of the times that a pass trained to those that evaluations and models compare others with: in the
+  /// order of a year, summer comes after the first rows.
+  void AddTrainedZones(const ValueNames& trained);
+  /// feature_states.time of the job, and what was added.
+  const google::protobuf::RepeatedPtrField<FeatureStates::ColumnTime>& trained_times() const { return trained_times_; }
   /// What the dataset's readers did, with output.trace; null otherwise.
   SpanLog* spans() const { return spans_.get(); }
   /// What a worker looks at for NaN after each batch.
@@ -129,6 +135,7 @@ class JobSession {
   std::shared_ptr<const Calibrations> calibrations_;
   std::map<std::string, SlotShares> slot_shares_;  ///< by evaluation set
   SlotShares first_slot_shares_;                   ///< of the first set
+  google::protobuf::RepeatedPtrField<FeatureStates::ColumnTime> trained_times_;
   std::unique_ptr<RowLocks> row_locks_;
   PackedWeights packed_weights_;  ///< for read-only frames
   std::unique_ptr<SpanLog> spans_;

@@ -90,7 +90,9 @@ Status SaveJobModel(const JobSession& session, const RunState& state, TableConte
   source.startup = &job.model().startup;
   source.root = &session.root();
   source.content = content;
-  source.data_desc = &job.desc().data_desc();
+  DataFeedDesc data_desc = job.desc().data_desc();
+  if (!session.trained_times().empty()) *data_desc.mutable_feature_states()->mutable_time() = session.trained_times();
+  source.data_desc = &data_desc;
   source.prediction = model->prediction;
   source.label = model->label;
   const auto has_weights = [](const CompiledTask& task) {

@@ -264,6 +264,8 @@ Status TrainingRun::ShrinkTables() {
 
 Status TrainingRun::DoEndPass(const std::stop_token& stop) {
   if (pass_.data.lines > state_.data.lines) state_.data = pass_.data;
+  session_->AddTrainedZones(pass_.data.names);
+  session_->AddTrainedZones(report_.load.names);
   // What a stop before the end goes back to. Nothing from here on looks at the metrics of the pass, which may be large.
   MetricTotals totals = std::exchange(state_.metric_totals, job_->metrics().NewTotals());
   std::optional<MetricTotals> window = std::exchange(state_.metric_window, std::nullopt);

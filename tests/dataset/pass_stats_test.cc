@@ -147,6 +147,33 @@ TEST(ValueWarningsTest, TellOfRowsThatHaveNoValueAnyMore) {
   EXPECT_THAT(OfShares({100, 60, 40, 0}, {100, 55, 45, 0}), testing::IsEmpty());
 }
 
+// A model that was trained on winter and summer used to be warned of the half of them that came later.
+TEST(ValueWarningsTest, AZoneIsComparedWithAllThatTrained) {
+  PassStats read;
+  read.names.lines = 2;
+  read.names.clocks = {"time"};
+  read.names.trained_zones["time"] = {{"+01:00", {.text = "+01:00", .place = "old:2:1"}},
+                                      {"+02:00", {.text = "+02:00", .place = "old:3:1"}}};
+  for (const std::string zone : {"+01:00", "+02:00"}) {
+    read.names.zones["time"] = {{zone, {.text = "2026-07-01T10:00" + zone, .place = "new:2:1"}}};
+    EXPECT_THAT(ValueWarnings(read, Reads::kModel), testing::IsEmpty()) << zone;
+  }
+  const auto told = [&read](const std::string& zone) {
+    read.names.zones["time"] = {{zone, {.text = "2026-07-01T10:00" + zone, .place = "new:2:1"}}};
+    return ValueWarnings(read, Reads::kModel)["time of another zone"];
+  };
+  EXPECT_EQ(
+      told("+09:00"),
+      "column \"time\" has times with the zone +09:00, such as \"2026-07-01T10:00+09:00\" (new:2:1), and the zones "
+      "+01:00, +02:00 where the training began (old:2:1): date_part takes what the clock shows, so the same instant "
+      "has another hour; convert them, or retrain");
+  EXPECT_THAT(told("+03:00"), testing::HasSubstr("Daylight saving time of one zone needs no change"));
+  EXPECT_THAT(told(""), testing::HasSubstr("has times with no zone"));
+  read.names.clocks.clear();
+  EXPECT_EQ(told("+09:00"), "") << "the same instant is the same word";
+  EXPECT_THAT(told(""), testing::HasSubstr("the same time is two words; convert them, or retrain"));
+}
+
 TEST(ValueWarningsTest, TellOfTextsThatAreNotUtf8) {
   PassStats all = JsonPart(8, false);
   all.names = {};

@@ -643,6 +643,61 @@ TEST(FeaturesJob, AVocabularyOfFewWordsIsNotToldOfTheOthers) {
   EXPECT_THAT(scored.errors(), testing::Not(HasSubstr("warning")));
 }
 
+// In the order of a year, summer comes after the rows that a training looks at before it starts.
+TEST(FeaturesJob, AZoneThatComesLateInTheTrainingIsNotTold) {
+  const TempDir folder = TempDir::Create("millrace_late_zone").value();
+  const auto write = [&](const std::string& name, int winter, int summer) {
+    std::string lines = "label,time\n";
+    for (int i = 0; i < winter; ++i) lines += std::to_string(i % 2) + ",2026-01-26T10:00+01:00\n";
+    for (int i = 0; i < summer; ++i) lines += std::to_string(i % 2) + ",2026-07-26T10:00+02:00\n";
+    EXPECT_TRUE(WriteFileAtomically(folder.path() + "/" + name, lines).ok());
+    return folder.path() + "/" + name;
+  };
+  const std::string year = write("year.csv", 5000, 100);
+  const std::string summer = write("summer.csv", 0, 100);
+  const std::string job = JobOfOneSlot(folder.path(), year, "csv", "from: \"time\" date_part { part: HOUR } hash {}");
+  for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
+    const std::string out = folder.path() + "/out" + dataset;
+    Process trainer("trainer", {job, "--output_dir=" + out, "--set=eval.filelist=\"" + summer + "\"",
+                                "--set=dataset.class_name=" + dataset});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("warning"))) << dataset;
+    Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + summer});
+    EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+    EXPECT_THAT(scored.errors(), testing::Not(HasSubstr("warning"))) << dataset;
+  }
+}
+
+// A training of winter and summer was told of either at every evaluation.
+TEST(FeaturesJob, TheZonesOfSummerAndWinterThatTrainedAreNotTold) {
+  const TempDir folder = TempDir::Create("millrace_zones").value();
+  const auto write = [&](const std::string& name, std::initializer_list<const char*> zones) {
+    std::string lines = "label,time\n";
+    for (int i = 0; i < 40; ++i) {
+      const char* const zone = zones.begin()[static_cast<size_t>(i) % zones.size()];
+      lines += std::to_string(i % 2) + ",2026-07-0" + std::to_string(1 + i % 9) + "T10:00" + zone + "\n";
+    }
+    EXPECT_TRUE(WriteFileAtomically(folder.path() + "/" + name, lines).ok());
+    return folder.path() + "/" + name;
+  };
+  const std::string both = write("both.csv", {"+01:00", "+02:00"});
+  const std::string job = JobOfOneSlot(folder.path(), both, "csv", "from: \"time\" date_part { part: HOUR } hash {}");
+  for (const char* const zone : {"+01:00", "+02:00", "+09:00"}) {
+    const std::string file = write("new.csv", {zone});
+    Process trainer("trainer", {job, "--output_dir=" + folder.path() + "/out", "--set=eval.filelist=\"" + file + "\""});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    Process scored("predictor", {"--model_dir=" + folder.path() + "/out/model", "--input=" + file});
+    EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+    const bool is_told = zone == std::string("+09:00");
+    const std::string expected = "and the zones +01:00, +02:00 where the training began (" + both + ":2:3)";
+    for (const std::string& said : {trainer.errors(), scored.errors()}) {
+      EXPECT_EQ(CountOf(said, "has times with the zone"), is_told ? 1 : 0) << said;
+      EXPECT_EQ(CountOf(said, expected), is_told ? 1 : 0) << said;
+    }
+    std::filesystem::remove_all(folder.path() + "/out");
+  }
+}
+
 TEST(FeaturesJob, IdsThatCsvFilesWriteAsFloatsAreTold) {
   const CsvJob csv(10);
   const std::string folder = csv.folder();

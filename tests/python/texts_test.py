@@ -295,6 +295,33 @@ class TextsTest(unittest.TestCase):
                             text = lines.read()
                         self.assertEqual(len(warned(lambda text=text: millrace.Predictor(model).predict_lines(text))), 1 if shown else 0)
 
+    def test_the_zones_of_summer_and_winter_that_trained_are_not_warned_of(self):
+        def table(*days):
+            values = [value.replace(tzinfo=UTC) for value in times(*days)] * 20
+            return self.pyarrow.table({"label": [0, 1] * (len(values) // 2), "c": self.pyarrow.array(
+                values, self.pyarrow.timestamp("us", "Europe/Vienna"))})
+
+        both, summer = table("2026-01-26 10:00:00", "2026-07-26 10:00:00"), table("2026-07-27 10:00:00")
+        hour = 'feature { name: "c" date_part { part: HOUR } hash {} }'
+        for form, write in (("parquet", self.pyarrow.parquet.write_table), ("arrow", self.pyarrow.feather.write_feather)):
+            write(both, self.path("both." + form))
+            write(summer, self.path("summer." + form))
+            text = self.job_text(form, ["c"], features=hour, files='filelist: "%s"' % self.path("both." + form))
+            support.write(self.path("job.prototxt"), text + 'eval { filelist: "%s" }' % self.path("summer." + form))
+            said = self.program("trainer", "--trainer_desc=" + self.path("job.prototxt"), "--output_dir=" + self.path(form)).stderr
+            self.assertNotIn("warning", said)
+            said = self.program("predictor", "--model_dir=" + self.path(form + "/model"), "--input=" + self.path("summer." + form),
+                                "--format=" + form).stderr
+            self.assertNotIn("warning", said)
+        job = millrace.Job.from_text(self.job_text("csv", ["c"], features=hour) + "eval {}", output_dir=self.path("out"))
+        with self.assertLogs("millrace", "INFO") as said:
+            job.fit(both, eval_data=summer)
+        self.assertNotIn("has times with", "\n".join(said.output))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for frame in (summer, summer.to_pandas(), self.polars.from_arrow(summer)):
+                millrace.Predictor(self.path("out/model")).predict(frame)
+
     def test_texts_that_are_not_utf8_are_told_of_frames_as_of_lines(self):
         support.write(self.path("rows.csv"), "label,c\n" + "1,wien\n0,k\u00f6ln\n" * 20)
         support.write(self.path("job.prototxt"), self.job_text("csv", ["c"], files='filelist: "%s"' % self.path("rows.csv")))

@@ -98,7 +98,7 @@ TEST(PutPassStatsTest, WhatARankReadGivesTheWarningsOfOneProcess) {
   names.not_utf8["name"] = {.text = "\xfc", .place = "part-0:2:1"};
   names.not_utf8_values["name"] = 3;
   names.zones["day"]["+09:00"] = {.text = "2026-01-01T00:00+09:00", .place = "part-0:4:1"};
-  names.trained_zones["day"] = {.text = "UTC", .place = "old:1:1"};
+  names.trained_zones["day"]["UTC"] = {.text = "UTC", .place = "old:1:1"};
   names.clocks = {"day"};
   names.of_1970["ms"] = {.text = "1700000000", .place = "part-0:1:9"};
   names.shares["city"] = {.rows = 1000, .empty = 900, .ids = 1000, .unknown = 1000, .has_vocabulary = true};
