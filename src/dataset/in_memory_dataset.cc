@@ -208,7 +208,8 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
                                                                  InMemoryDatasetOptions options) {
   // For the whole process: blocks of a MiB and more come from the system and go back to it when they are freed. By
   // itself the allocator learns to keep such blocks, and ReleaseMemory would release nothing.
-  // Once: where a sanitizer's allocator stands before glibc's, glibc's first call is this one, and not safe among threads.
+  // Once: where a sanitizer's allocator stands before glibc's, glibc's first call is this one, and not safe among
+  // threads.
   [[maybe_unused]] static const int kSet = mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const std::string name = FeedNameFor(kClass, desc);
   MR_TRY(options.feeds.CheckName(name));
