@@ -146,7 +146,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
     if (feature.oov_buckets == 0) feature.whole_words = WholeWordsOf(from.vocabulary(), state);
   }
   const HashStep& hash = from.has_cross() ? from.cross() : from.hash();
-  feature.seed = SeedOfSalt(hash.has_salt() ? hash.salt() : spec.name);
+  feature.seed = SeedOfHash(hash, spec.name);
   feature.buckets = hash.buckets();
   feature.is_plain_hash = feature.kind == Kind::kText && spec.columns.size() == 1 && feature.buckets == 0 &&
                           feature.strip.empty() && feature.split.empty() && !feature.ngrams.has_value();
@@ -155,7 +155,9 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
 
 }  // namespace
 
-uint64_t SeedOfSalt(std::string_view salt) { return TextHash(salt); }
+uint64_t SeedOfHash(const HashStep& hash, std::string_view name) {
+  return TextHash(hash.has_salt() ? std::string_view(hash.salt()) : name);
+}
 
 Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDesc& desc,
                                                                std::span<const std::string> slots, Use use) {

@@ -125,6 +125,6 @@ class FeaturePlan {
 };
 
 /// The seed of the hashes of features with this salt.
-uint64_t SeedOfSalt(std::string_view salt);
+uint64_t SeedOfHash(const HashStep& hash, std::string_view name);
 
 }  // namespace millrace

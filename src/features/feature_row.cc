@@ -66,11 +66,6 @@ std::string_view Stripped(const FeaturePlan::Feature& feature, std::string_view 
   return feature.strips_characters ? StrippedOfCharacters(text, feature.strip) : StrippedOfBytes(text, feature.strip);
 }
 
-/// An id's hash: that of its eight bytes, the lowest first.
-uint64_t HashOfId(uint64_t id, uint64_t seed) {
-  return TextHash({reinterpret_cast<const char*>(&id), sizeof(id)}, seed);
-}
-
 }  // namespace
 
 FeatureRow::FeatureRow(std::shared_ptr<const FeaturePlan> plan, ValueListener* listener)

@@ -12,4 +12,10 @@ inline uint64_t TextHash(std::string_view text, uint64_t seed = 0) {
   return XXH3_64bits_withSeed(text.data(), text.size(), seed);
 }
 
+/// The hash of an id, as of its eight bytes, the lowest first: what `hash {}` makes of bucketize, vocabulary and
+/// date_part.
+inline uint64_t HashOfId(uint64_t id, uint64_t seed) {
+  return TextHash({reinterpret_cast<const char*>(&id), sizeof(id)}, seed);
+}
+
 }  // namespace millrace

@@ -401,8 +401,8 @@ class PyPredictor {
     ++scorers_made_;
     return scorer;
   }
-  /// Adds to `warnings` what is unlike the last evaluation in all rows that were scored so far, and gives the scorer
-  /// back. A few rows wait for more, as they tell nothing.
+  /// Adds to `warnings` what is unlike the last evaluation in the latest rows, and gives the scorer back. A few rows
+  /// wait for more, as they show nothing.
   Status Finish(std::unique_ptr<Scorer> scorer, std::map<std::string, std::string>* warnings) {
     constexpr int64_t kWorthALook = 16;
     if (scorer->session->rows_looked() >= kWorthALook) {
@@ -411,12 +411,22 @@ class PyPredictor {
         const std::lock_guard lock(mutex_);
         MR_TRY(scorer->session->TakeShares(&shares_));
         read.names.shares = shares_;
+        for (auto& [slot, share] : shares_) WeighLess(&share);
       }
       read.names.trained_shares = predictor_->slot_shares();
       warnings->merge(ValueWarnings(read, Reads::kModel));
     }
     GiveBack(std::move(scorer));
     return Status::Ok();
+  }
+  /// Lets earlier rows weigh no more than a few thousand: a server that scored millions must notice what comes now.
+  static void WeighLess(SlotShare* share) {
+    constexpr int64_t kRemembered = 4096;
+    if (share->rows <= kRemembered) return;
+    const double part = static_cast<double>(kRemembered) / static_cast<double>(share->rows);
+    for (int64_t* count : {&share->rows, &share->empty, &share->ids, &share->unknown}) {
+      *count = std::llround(part * static_cast<double>(*count));
+    }
   }
   void GiveBack(std::unique_ptr<Scorer> scorer) {
     constexpr size_t kKept = 64;
@@ -429,7 +439,7 @@ class PyPredictor {
   std::vector<std::string> names_;  ///< of the columns of scores
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scorer>> free_;
-  SlotShares shares_;                ///< of all rows so far
+  SlotShares shares_;                ///< of the latest rows
   std::string last_header_;          ///< of CSV
   std::vector<std::string> absent_;  ///< slots whose columns it lacks
   std::atomic<int> scorers_made_{0};

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "core/hash.h"
+#include "features/feature_plan.h"
 #include "features/feature_spec.h"
+#include "features/text_hash.h"
 #include "program/op_registry.h"
 #include "program/passes/op_graph.h"
 #include "runtime/tensor.h"
@@ -14,16 +17,22 @@
 namespace millrace {
 namespace {
 
-/// By slot, how many ids are of words beside its vocabulary.
-std::map<std::string, uint64_t> OovBucketsOf(const DataFeedDesc& desc) {
-  std::map<std::string, uint64_t> buckets;
+/// By slot with a vocabulary, the ids of values outside of it, in order. Ids in buckets are of other values as well.
+std::map<std::string, std::vector<uint64_t>> OovIdsOf(const DataFeedDesc& desc) {
+  std::map<std::string, std::vector<uint64_t>> ids_of;
   std::vector<FeatureMistake> mistakes;
   for (const FeatureSpec& feature : ReadFeatures(desc, &mistakes)) {
-    if (feature.desc->has_vocabulary() && !feature.desc->has_hash()) {
-      buckets[feature.name] = static_cast<uint64_t>(feature.desc->vocabulary().oov_buckets());
-    }
+    const FeatureDesc& steps = *feature.desc;
+    if (!steps.has_vocabulary() || steps.hash().buckets() > 0) continue;
+    std::vector<uint64_t>& ids = ids_of[feature.name];
+    ids.resize(static_cast<size_t>(steps.vocabulary().oov_buckets()));
+    std::iota(ids.begin(), ids.end(), uint64_t{0});
+    if (!steps.has_hash()) continue;
+    const uint64_t seed = SeedOfHash(steps.hash(), feature.name);
+    for (uint64_t& id : ids) id = HashOfId(id, seed);
+    std::sort(ids.begin(), ids.end());
   }
-  return buckets;
+  return ids_of;
 }
 
 }  // namespace
@@ -68,7 +77,7 @@ Result<SlotWatch> SlotWatch::Create(const Executable& executable, const DataFeed
       for (const OpDesc::Var& input : op.inputs()) read.insert(input.arguments().begin(), input.arguments().end());
     }
   }
-  const std::map<std::string, uint64_t> oov_buckets = OovBucketsOf(desc);
+  const std::map<std::string, std::vector<uint64_t>> oov_ids = OovIdsOf(desc);
   SlotWatch watch;
   for (const SlotSpec& spec : schema.used()) {
     if (!read.contains(spec.name)) continue;
@@ -78,13 +87,13 @@ Result<SlotWatch> SlotWatch::Create(const Executable& executable, const DataFeed
     slot.has_ids = spec.type == SlotType::kUint64;
     slot.has_offsets = !spec.is_dense;
     slot.width = static_cast<size_t>(spec.width);
-    if (const auto found = oov_buckets.find(spec.name); found != oov_buckets.end()) slot.oov_buckets = found->second;
-    slot.share.has_vocabulary = slot.oov_buckets > 0;
+    if (const auto found = oov_ids.find(spec.name); found != oov_ids.end()) slot.oov_ids = found->second;
+    slot.share.has_vocabulary = !slot.oov_ids.empty();
   }
   FindLookups(executable, root, &watch.tables_, &watch.slots_);
   // A dense slot is never empty.
   std::erase_if(watch.slots_, [](const Slot& slot) {
-    const bool is_known = slot.table >= 0 || slot.vocabulary > 0 || slot.oov_buckets > 0;
+    const bool is_known = slot.table >= 0 || slot.vocabulary > 0 || !slot.oov_ids.empty();
     return !slot.has_offsets && !(slot.has_ids && is_known);
   });
   for (Table& table : watch.tables_) {
@@ -127,12 +136,12 @@ Status SlotWatch::Look(const SlotBatch& batch) {
 
 Status SlotWatch::LookAtIds(std::span<const uint64_t> ids, uint32_t weight, size_t number) {
   Slot& slot = slots_[number];
-  if (slot.oov_buckets == 0 && slot.vocabulary == 0 && slot.table < 0) return Status::Ok();
+  if (slot.oov_ids.empty() && slot.vocabulary == 0 && slot.table < 0) return Status::Ok();
   for (const uint64_t id : ids) {
     if (slot.padding >= 0 && id == static_cast<uint64_t>(slot.padding)) continue;
     slot.share.ids += weight;
-    if (slot.oov_buckets > 0) {
-      if (id < slot.oov_buckets) slot.share.unknown += weight;
+    if (!slot.oov_ids.empty()) {
+      if (std::binary_search(slot.oov_ids.begin(), slot.oov_ids.end(), id)) slot.share.unknown += weight;
     } else if (slot.table < 0) {
       if (id >= slot.vocabulary) slot.share.unknown += weight;
     } else {

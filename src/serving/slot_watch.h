@@ -46,12 +46,12 @@ class SlotWatch {
     SlotId id = 0;
     bool has_ids = false;
     bool has_offsets = false;
-    size_t width = 0;          ///< of a dense slot
-    int table = -1;            ///< of tables_
-    uint64_t salt = 0;         ///< of the lookup
-    int64_t padding = -1;      ///< an id that has no row
-    uint64_t oov_buckets = 0;  ///< ids below are of words beside the vocabulary
-    uint64_t vocabulary = 0;   ///< rows of a matrix; 0: none, or what is beyond has no meaning
+    size_t width = 0;                    ///< of a dense slot
+    int table = -1;                      ///< of tables_
+    uint64_t salt = 0;                   ///< of the lookup
+    int64_t padding = -1;                ///< an id that has no row
+    std::vector<uint64_t> oov_ids = {};  ///< of values outside of its vocabulary, in order
+    uint64_t vocabulary = 0;             ///< rows of a matrix; 0: none, or what is beyond has no meaning
     SlotShare share;
   };
   /// Keys that wait to be looked up together.

@@ -332,7 +332,7 @@ class PredictorTest(unittest.TestCase):
         def train_city(job):
             shutil.rmtree(out, ignore_errors=True)
             return stderr_of("trainer", "--trainer_desc=" + support.write(out + ".prototxt", job), "--output_dir=" + out)
-        for step in ("hash {}", "hash { buckets: 1000 }", "vocabulary { min_count: 1 }"):
+        for step in ("hash {}", "hash { buckets: 1000 }", "vocabulary { min_count: 1 }", "vocabulary { min_count: 1 } hash {}"):
             job = CITY % {"step": step, "train": train, "eval": 'eval { filelist: "%s" }' % known}
             self.assertNotIn("warning", train_city(job))
             model = out + "/model"
@@ -359,6 +359,13 @@ class PredictorTest(unittest.TestCase):
                     predictor.predict_lines("city\nWIEN\n")
             self.assertEqual([str(warning.message)[:65] for warning in caught],
                              [('predict_lines: slot "city": 100 %% of its values %s' % unknown)[:65]])
+            # Rows that were scored long before do not outweigh those of now.
+            busy = millrace.Predictor(model)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                for words_of_call in [words * 4000] + [[word.upper() for word in words] * 400] * 2:
+                    busy.predict_lines("city\n" + "\n".join(words_of_call) + "\n")
+            self.assertEqual(len(caught), 1, caught)
         # Models without an evaluation, as those that were saved before, tell of half of the values.
         train_city(CITY % {"step": "hash {}", "train": train, "eval": ""})
         self.assertIn("80 % of its values were never trained: are", told(upper))
