@@ -16,6 +16,9 @@ _TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_
 _PARQUET = (".parquet", ".pq")
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 
+# Behind the unit of times with a zone that models before zones were kept have as instants, not as what the clock shows.
+_INSTANT = "Z"
+
 # The formats of Arrow for numbers of numpy, by kind and bytes.
 _FORMATS = {"i1": "c", "i2": "s", "i4": "i", "i8": "l", "u1": "C", "u2": "S", "u4": "I", "u8": "L", "f2": "e", "f4": "f",
             "f8": "g", "b1": "C"}
@@ -73,6 +76,8 @@ def frame_of(data, name, what, wanted=()):
     data, units = with_zones(data, wanted)
     if hasattr(data, "__arrow_c_stream__"):
         try:
+            if _is_pandas(data):
+                data, units = _with_zones_of_arrow(data, wanted, units)
             capsule = data.__arrow_c_stream__()
         except (ImportError, TypeError, ValueError):
             # pandas without pyarrow, or with columns that pyarrow does not take.
@@ -122,8 +127,9 @@ def _of_parquet(path, name, what, wanted):
 
 
 def with_zones(data, wanted=()):
-    """(frame, units): a frame of pandas, polars or pyarrow in which times with a zone are texts, what clocks show there and the
-    offset from UTC, and the unit of these columns by their names. Only columns that are `wanted` (none: all) need be so."""
+    """(frame, units): a frame of pandas, polars or pyarrow, or another stream of Arrow, in which times with a zone are texts, what
+    clocks show there and the offset from UTC, and the unit of these columns by their names. Only columns that are `wanted` (none:
+    all) need be so. Times in lists and dictionaries are, too, but for those of pandas, which frame_of hands to pyarrow."""
     units = {}
     if _is_pandas(data):
         # Of a column with a type of Arrow that has the zone and the unit.
@@ -136,24 +142,80 @@ def with_zones(data, wanted=()):
                 units[data.columns[at]] = kind.unit
                 data.isetitem(at, _texts_of_pandas(data.iloc[:, at].astype("datetime64[%s, %s]" % (kind.unit, kind.tz))))
         return data, units
-    schema = getattr(data, "schema", None)
-    if schema is not None and type(data).__module__.startswith("polars"):
-        polars = importlib.import_module("polars")
-        units = {name: kind.time_unit for name, kind in schema.items()
-                 if getattr(kind, "time_zone", None) and (not wanted or name in wanted)}
-        digits = {"ms": 3, "us": 6, "ns": 9}
-        return (data.with_columns(polars.col(name).dt.strftime("%%F %%T%%.%df%%:z" % digits[unit]) for name, unit in units.items())
-                if units else data), units
-    if not type(schema).__module__.startswith("pyarrow"):
+    if type(data).__module__.startswith("polars"):
+        return _with_zones_of_polars(data, wanted)
+    if not hasattr(data, "__arrow_c_stream__") and not _is_of_arrow(data):
         return data, units
-    zoned = [at for at, field in enumerate(schema) if getattr(field.type, "tz", None) and (not wanted or field.name in wanted)]
+    return _with_zones_of_arrow(data, wanted, {})
+
+
+def _with_zones_of_polars(data, wanted):
+    polars = importlib.import_module("polars")
+    digits = {"ms": 3, "us": 6, "ns": 9}
+    units, columns = {}, []
+    for name, kind in getattr(data, "schema", {}).items():
+        times = getattr(kind, "inner", kind)  # of a list or an array
+        if not getattr(times, "time_zone", None) or (wanted and name not in wanted):
+            continue
+        form = "%%F %%T%%.%df%%:z" % digits[times.time_unit]
+        column = polars.col(name)
+        if times is kind:
+            columns.append(column.dt.strftime(form))
+        else:
+            lists = column.arr.to_list() if isinstance(kind, polars.Array) else column
+            columns.append(lists.list.eval(polars.element().dt.strftime(form)))
+        units[name] = times.time_unit + ("" if times is kind else _INSTANT)
+    return (data.with_columns(columns) if columns else data), units
+
+
+def _with_zones_of_arrow(data, wanted, units):
+    """As with_zones, of a table, batch or reader of pyarrow or of another stream of Arrow; `units` are those of columns that are
+    texts already. Lists and dictionaries of times become those of texts."""
+    is_of_arrow = _is_of_arrow(data)
+    if not is_of_arrow:
+        try:
+            data = importlib.import_module("pyarrow").RecordBatchReader.from_stream(data)
+        except ImportError:  # FrameColumn refuses times with another zone than UTC
+            return data, units
+    zoned = [at for at, field in enumerate(data.schema) if _zoned(field.type) and (not wanted or field.name in wanted)]
     if zoned and hasattr(data, "read_all"):
         data = data.read_all()
     for at in zoned:
-        compute = importlib.import_module("pyarrow.compute")
-        units[schema.field(at).name] = schema.field(at).type.unit
-        data = data.set_column(at, schema.field(at).name, compute.strftime(data.column(at), format="%Y-%m-%d %H:%M:%S%z"))
+        name, kind = data.schema.field(at).name, data.schema.field(at).type
+        units[name] = _zoned(kind).unit + ("" if is_of_arrow and _zoned(kind) is kind else _INSTANT)
+        data = data.set_column(at, name, _texts_of_arrow(data.column(at)))
     return data, units
+
+
+def _is_of_arrow(data):
+    return type(getattr(data, "schema", None)).__module__.startswith("pyarrow")
+
+
+def _zoned(kind):
+    """The type of times with a zone that a type of Arrow is, or has in its lists or dictionary; None for others."""
+    while hasattr(kind, "value_type"):
+        kind = kind.value_type
+    return kind if getattr(kind, "tz", None) else None
+
+
+def _texts_of_arrow(column):
+    """Times with a zone, and lists and dictionaries of these, as texts."""
+    pyarrow = importlib.import_module("pyarrow")
+    if isinstance(column, pyarrow.ChunkedArray):
+        return pyarrow.chunked_array([_texts_of_arrow(chunk) for chunk in column.chunks or [pyarrow.array([], column.type)]])
+    types, kind = pyarrow.types, column.type
+    if types.is_timestamp(kind):
+        return importlib.import_module("pyarrow.compute").strftime(column, format="%Y-%m-%d %H:%M:%S%z")
+    if types.is_dictionary(kind):
+        return pyarrow.DictionaryArray.from_arrays(column.indices, _texts_of_arrow(column.dictionary))
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return column  # FrameColumn refuses it
+    values = _texts_of_arrow(column.values)
+    if types.is_fixed_size_list(kind):
+        made, own = pyarrow.list_(values.type, kind.list_size), 1
+    else:
+        made, own = (pyarrow.list_ if types.is_list(kind) else pyarrow.large_list)(values.type), 2
+    return pyarrow.Array.from_buffers(made, len(column), column.buffers()[:own], offset=column.offset, children=[values])
 
 
 def _texts_of_pandas(series):
@@ -202,6 +264,9 @@ def _of_columns(columns, name, what, wanted, units=None):
     for column, (values, missing) in columns:
         if not isinstance(column, str):
             raise ConfigError("%s: names of columns are texts, not %r; rename the column" % (what, column))
+        if any("\ud800" <= character <= "\udfff" for character in column):
+            raise ConfigError("%s: the name of column %s has a surrogate, which UTF-8 cannot encode; rename the column" % (
+                what, ascii(column)))
         if wanted and column not in wanted and hasattr(values, "__len__"):
             given.append((column, "n", values, None))
             continue

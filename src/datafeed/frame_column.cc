@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "features/number_text.h"
@@ -58,12 +59,27 @@ std::string_view TextOfSingle(float value, TextRule rule, std::string* text) {
   return TextOfFloat(has_all_digits ? static_cast<double>(value) : OfFewestDigits(value), text);
 }
 
+/// Floor of a quotient by what is above 0.
+int64_t Floor(int64_t value, int64_t by) { return value / by - (value % by < 0 ? 1 : 0); }
+
 std::string_view DateText(int64_t day, std::string* text) {
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(day))};
   char* const begin = Room(text);
   const int written = std::snprintf(begin, kMostDigits, "%04d-%02u-%02u", static_cast<int>(date.year()),
                                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
   return Padded(begin + written, text);
+}
+
+/// Writes "2026-11-26 10:00:00", of seconds since 1970; returns its end in `text`, which has kMostDigits bytes.
+char* ClockText(int64_t seconds, std::string* text) {
+  const int64_t day = Floor(seconds, 86400);
+  const int64_t in_day = seconds - day * 86400;
+  const size_t date = DateText(day, text).size();
+  char* const begin = Room(text);
+  const int written =
+      std::snprintf(begin + date, kMostDigits - date, " %02d:%02d:%02d", static_cast<int>(in_day / 3600),
+                    static_cast<int>(in_day / 60 % 60), static_cast<int>(in_day % 60));
+  return begin + date + written;
 }
 
 float HalfToFloat(uint16_t half) {
@@ -97,9 +113,6 @@ double OfFewestDigits(uint16_t half) {
   return value;
 }
 
-/// Floor of a quotient by what is above 0.
-int64_t Floor(int64_t value, int64_t by) { return value / by - (value % by < 0 ? 1 : 0); }
-
 int64_t UnitOf(char c) {
   switch (c) {
     case 's': return 1;
@@ -107,6 +120,11 @@ int64_t UnitOf(char c) {
     case 'u': return 1'000'000;
     default: return 1'000'000'000;
   }
+}
+
+bool IsUtc(std::string_view zone) {
+  constexpr std::string_view kNames[] = {"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Z", "+00:00", "+00"};
+  return std::find(std::begin(kNames), std::end(kNames), zone) != std::end(kNames);
 }
 
 int NumberAfter(std::string_view text, char c) {
@@ -119,7 +137,11 @@ int NumberAfter(std::string_view text, char c) {
 }  // namespace
 
 FrameColumn::FrameColumn(const ArrowSchema& schema, const ArrowArray& array, const std::string& zoned_unit)
-    : has_offsets_(!zoned_unit.empty()), unit_(zoned_unit), offset_(array.offset), end_(array.offset + array.length) {
+    : has_offsets_(!zoned_unit.empty()),
+      is_instant_(zoned_unit.ends_with('Z')),
+      unit_(zoned_unit.substr(0, zoned_unit.size() - (is_instant_ ? 1 : 0))),
+      offset_(array.offset),
+      end_(array.offset + array.length) {
   const std::string_view format = schema.format;
   if (array.n_buffers > 0 && array.null_count != 0) validity_ = static_cast<const uint8_t*>(array.buffers[0]);
   if (array.n_buffers > 1) values_ = array.buffers[1];
@@ -128,18 +150,19 @@ FrameColumn::FrameColumn(const ArrowSchema& schema, const ArrowArray& array, con
   if (schema.dictionary != nullptr) {
     index_ = kind_;
     kind_ = Kind::kNone;
-    inner_ = std::make_unique<const FrameColumn>(*schema.dictionary, *array.dictionary);
+    inner_ = std::make_unique<const FrameColumn>(*schema.dictionary, *array.dictionary, zoned_unit);
     type_name_ = "a dictionary of " + inner_->type_name();
     const bool is_index = index_ == Kind::kSigned || index_ == Kind::kUnsigned;
     if (is_index && *inner_ && !inner_->is_list()) kind_ = Kind::kDictionary;
   } else if (kind_ == Kind::kList) {
-    inner_ = std::make_unique<const FrameColumn>(*schema.children[0], *array.children[0]);
+    inner_ = std::make_unique<const FrameColumn>(*schema.children[0], *array.children[0], zoned_unit);
     type_name_ = "a list of " + inner_->type_name();
     if (!*inner_ || inner_->is_list()) kind_ = Kind::kNone;
   } else if (kind_ == Kind::kTextView) {
     buffers_ = array.buffers + 2;
     buffer_sizes_ = static_cast<const int64_t*>(array.buffers[array.n_buffers - 1]);
   }
+  if (inner_ != nullptr) has_offsets_ = false;
 }
 
 bool FrameColumn::TakeType(std::string_view format) {
@@ -182,6 +205,11 @@ bool FrameColumn::TakeType(std::string_view format) {
     unit_ = format[2] == 's' ? "s" : std::string(1, format[2]) + "s";
     has_zone_ = format.size() > 4;
     type_name_ = "a time";
+    // What its clocks show is known where texts are made of it (millrace._frames): hours in UTC would be others.
+    if (has_zone_ && !IsUtc(format.substr(4))) {
+      kind_ = Kind::kNone;
+      type_name_ += " with the zone \"" + std::string(format.substr(4)) + "\"";
+    }
   } else if (format.starts_with("d:") && (format.find(',') == format.rfind(',') || format.ends_with(",128"))) {
     scale_ = NumberAfter(format, ',');
     const bool is_written = scale_ >= -kMostScale && scale_ <= kMostScale;
@@ -231,11 +259,13 @@ std::string_view FrameColumn::FaceOf(std::string_view text, std::string* scratch
   if (!ReadIsoTime(text, &time) || !time.offset_minutes.has_value()) return text;
   std::string face(text.substr(0, sizeof("2026-11-26 10:00:00") - 1));
   face[sizeof("2026-11-26") - 1] = ' ';
+  if (is_instant_) face.resize(ClockText(time.seconds - int64_t{60} * *time.offset_minutes, &face) - face.data());
   if (time.fraction.find_first_not_of('0') != std::string_view::npos) {
     std::string digits(time.fraction);
     digits.resize(unit_ == "ms" ? 3 : unit_ == "us" ? 6 : 9, '0');
     face += "." + digits;
   }
+  if (is_instant_) face += 'Z';
   *scratch = std::move(face);
   return Padded(scratch->data() + scratch->size(), scratch);
 }
@@ -301,16 +331,10 @@ std::string_view FrameColumn::TimeAt(int64_t at, std::string* scratch) const {
   const auto value = At<int64_t>(at);
   const int64_t seconds = Floor(value, per_second_);
   const int64_t part = value - seconds * per_second_;
-  const int64_t day = Floor(seconds, 86400);
-  const int64_t in_day = seconds - day * 86400;
-  const size_t date = DateText(day, scratch).size();
-  char* const begin = Room(scratch);
-  int written = std::snprintf(begin + date, kMostDigits - date, " %02d:%02d:%02d", static_cast<int>(in_day / 3600),
-                              static_cast<int>(in_day / 60 % 60), static_cast<int>(in_day % 60));
-  char* end = begin + date + written;
+  char* end = ClockText(seconds, scratch);
   if (part != 0) {
     const int digits = per_second_ == 1000 ? 3 : per_second_ == 1'000'000 ? 6 : 9;
-    written = std::snprintf(end, 16, ".%0*lld", digits, static_cast<long long>(part));
+    const int written = std::snprintf(end, 16, ".%0*lld", digits, static_cast<long long>(part));
     end += written;
   }
   if (has_zone_) *end++ = 'Z';

@@ -16,7 +16,8 @@ namespace millrace {
 /// refers to must outlive it.
 class FrameColumn {
  public:
-  /// `zoned_unit`: of texts that are times with an offset from UTC behind them, their unit; empty: they are others.
+  /// `zoned_unit`: of texts that are times with an offset from UTC behind them, be they in lists or a dictionary, their
+  /// unit, with a "Z" where models before the rule have them as instants; empty: they are others.
   FrameColumn(const ArrowSchema& schema, const ArrowArray& array, const std::string& zoned_unit = "");
 
   /// Null for a type that has no texts; then type_name() says which.
@@ -56,7 +57,8 @@ class FrameColumn {
 
   /// The text as it lies in the column.
   std::string_view Written(int64_t row, TextRule rule, std::string* scratch) const;
-  /// What the clock shows in a time with an offset, as models have it that were trained before offsets were.
+  /// What the clock shows in a time with an offset, or its instant, as models have it that were trained before offsets
+  /// were.
   std::string_view FaceOf(std::string_view text, std::string* scratch) const;
   bool TakeType(std::string_view format);
   bool IsNull(int64_t at) const { return validity_ != nullptr && ((validity_[at >> 3] >> (at & 7)) & 1) == 0; }
@@ -77,6 +79,7 @@ class FrameColumn {
   Kind index_ = Kind::kSigned;  ///< of a dictionary
   bool has_zone_ = false;
   bool has_offsets_ = false;  ///< texts that are times with an offset behind them
+  bool is_instant_ = false;   ///< of such texts: models before the rule have them in UTC
   std::string unit_;
   int width_ = 0;           ///< bytes of a number, or of an offset
   int scale_ = 0;           ///< of decimals: digits behind the point

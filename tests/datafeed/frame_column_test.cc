@@ -149,6 +149,22 @@ TEST(FrameColumn, TimesWithAnOffsetAreWhatClocksShowForModelsBeforeTheRule) {
             (Strings{"2026-11-26 19:00:00", "2026-11-26 19:00:00.500000", "", "x"}));
 }
 
+TEST(FrameColumn, TimesWithAnOffsetInListsAreInstantsForModelsBeforeTheRule) {
+  const Strings texts = {"2026-11-26 04:00:00.000000+0900", "2026-11-26T19:00:00.5+09:00", "", "x"};
+  EXPECT_EQ(TextsOf(Texts(texts), kNewTextRule, "usZ"), texts);
+  EXPECT_EQ(TextsOf(Texts(texts), TextRule::kByFormat, "usZ"),
+            (Strings{"2026-11-25 19:00:00Z", "2026-11-26 10:00:00.500000Z", "", "x"}));
+}
+
+// In lists they were read as UTC.
+TEST(FrameColumn, ATimeOfAnotherZoneThanUtcIsRefusedByName) {
+  Column column = Numbers<int64_t>("tsu:Asia/Tokyo", {0});
+  column.Link();
+  const FrameColumn read(column.schema, column.array);
+  EXPECT_FALSE(static_cast<bool>(read));
+  EXPECT_EQ(read.type_name(), "a time with the zone \"Asia/Tokyo\"");
+}
+
 TEST(FrameColumn, NullsAndRowsOfASlice) {
   Column column = Numbers<int32_t>("i", {10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
   const auto bits = Memory<uint8_t>({0b11011111, 0b01});
