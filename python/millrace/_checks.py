@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 
-from .errors import ConfigError, MillraceWarning
+from .errors import ConfigError, DataError, MillraceWarning
 
 # The least and the largest of each dtype of whole numbers.
 WHOLE = {"uint8": (0, 255), **{"int%d" % bits: (-2 ** (bits - 1), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}}
@@ -96,6 +96,16 @@ def text(what, given):
     if not isinstance(given, str):
         raise ConfigError("%s: a str, not %r" % (what, given))
     return given
+
+
+def utf8(what, given, first=1):
+    """The UTF-8 of lines of text, of which `first` is the number of the first one."""
+    try:
+        return given.encode()
+    except UnicodeEncodeError as error:
+        before = given[:error.start]
+        raise DataError("%s:%d:%d: expected text that UTF-8 can encode, found the surrogate %s" % (
+            what, first + before.count("\n"), error.start - before.rfind("\n"), ascii(given[error.start]))) from None
 
 
 def listed(what, given, of):

@@ -7,7 +7,14 @@ __all__ = ["Error", "ConfigError", "DataError", "NotFoundError", "AlreadyExistsE
 def _harmless(arguments):
     """Texts as a terminal may show them: names and values in them may come from data or a model."""
     from ._millrace import harmless  # which raises these errors
-    return [harmless(one.encode("utf-8", "surrogateescape")) if isinstance(one, str) else one for one in arguments]
+    return [harmless(_utf8_of(one)) if isinstance(one, str) else one for one in arguments]
+
+
+def _utf8_of(text):
+    try:
+        return text.encode("utf-8", "surrogateescape")  # of names of files
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
 
 
 class Error(Exception):

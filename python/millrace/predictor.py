@@ -77,9 +77,10 @@ class Predictor:
         if isinstance(lines, (bytes, bytearray)):
             text = bytes(lines)
         elif isinstance(lines, str):
-            text = lines.encode()
+            text = _checks.utf8("lines", lines)
         else:
-            text = b"\n".join(_line(line) for line in _checks.listed("predict_lines: lines", lines, "lines, or a str"))
+            given = _checks.listed("predict_lines: lines", lines, "lines, or a str")
+            text = b"\n".join(_line(line, number) for number, line in enumerate(given, 1))
         without = [without] if isinstance(without, str) else list(without)
         for name in without:
             slot = self._slot(name)
@@ -179,10 +180,10 @@ def _reloaded(folder, feed, prediction, data_desc, seen):
     return predictor
 
 
-def _line(given):
+def _line(given, number):
     if isinstance(given, bytes):
         return given.rstrip(b"\n")
-    return _checks.text("predict_lines: a line", given).rstrip("\n").encode()
+    return _checks.utf8("lines", _checks.text("predict_lines: a line", given).rstrip("\n"), number)
 
 
 def _column(slot, given):

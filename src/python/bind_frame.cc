@@ -8,9 +8,11 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/shortened.h"
 #include "datafeed/cell_records.h"
 #include "features/time_text.h"
 #include "features/value_text.h"
@@ -56,10 +58,7 @@ class ObjectTexts {
   void AppendText(PyObject* value) {
     if (value == Py_None) return;
     if (PyUnicode_Check(value) != 0) {
-      Py_ssize_t size = 0;
-      const char* const text = PyUnicode_AsUTF8AndSize(value, &size);
-      if (text == nullptr) throw py::error_already_set();
-      bytes.append(text, static_cast<size_t>(size));
+      bytes += Utf8Of(value);
     } else if (PyBytes_Check(value) != 0) {
       bytes.append(PyBytes_AS_STRING(value), static_cast<size_t>(PyBytes_GET_SIZE(value)));
     } else if (PyBool_Check(value) != 0) {
@@ -80,13 +79,27 @@ class ObjectTexts {
       return;
     }
     if (PyNumber_Check(value) == 0 && PyObject_HasAttrString(value, "isoformat") == 0) {
-      throw StatusError(BadData("column \"" + column_ + "\": row " + std::to_string(rows.size() - 1) +
-                                ": expected a number, a text, a time or a list of these, found a " + type));
+      throw StatusError(BadData(Place() + "expected a number, a text, a time or a list of these, found a " + type));
     }
-    const std::string text = py::str(py::handle(value));
+    const py::str shown{py::handle(value)};
+    const std::string_view text = Utf8Of(shown.ptr());
     if (text != "nan" && text != "NaT") bytes += text;
   }
 
+  /// The UTF-8 of a string of Python, as long as that lives.
+  std::string_view Utf8Of(PyObject* value) const {
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(value, &size);
+    if (text != nullptr) return {text, static_cast<size_t>(size)};
+    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError) == 0) throw py::error_already_set();
+    PyErr_Clear();
+    const std::string shown = py::str(py::module_::import("builtins").attr("ascii")(py::handle(value)));
+    throw StatusError(BadData(Place() + "expected text that UTF-8 can encode, found " + Shortened(shown, kMostShown) +
+                              ", which has a surrogate"));
+  }
+  std::string Place() const { return "column \"" + column_ + "\": row " + std::to_string(rows.size() - 1) + ": "; }
+
+  static constexpr size_t kMostShown = 80;  ///< bytes of a value in a message
   const std::string column_;
   bool has_lists_ = false;
   std::string scratch_;
@@ -346,19 +359,23 @@ std::map<std::string, FrameTimes> TimesOf(const DataFrame& frame, const std::vec
     int left = kLookedAt;
     for (const std::shared_ptr<const FramePart>& part : frame.parts()) {
       const FrameColumn& column = part->columns[i];
-      if (!column || column.is_list()) break;
+      if (!column) break;
+      const FrameColumn& values = column.is_list() ? column.items() : column;
       for (int64_t row = 0; row < part->array->length && left > 0; ++row) {
-        const std::string_view text = column.Text(part->array->offset + row, kNewTextRule, &scratch);
-        IsoTime time;
-        if (text.empty()) continue;
-        if (!ReadIsoTime(WithoutSpaces(text), &time) || !time.has_clock) {
-          left = 0;
-          break;
+        int64_t at = part->array->offset + row;
+        int64_t end = at + 1;
+        if (column.is_list()) column.List(at, &at, &end);
+        for (; at < end && left > 0; ++at) {
+          const std::string_view text = values.Text(at, kNewTextRule, &scratch);
+          if (text.empty()) continue;
+          IsoTime time;
+          const bool is_time = ReadIsoTime(WithoutSpaces(text), &time) && time.has_clock;
+          left = is_time ? left - 1 : 0;
+          if (!is_time) break;
+          FrameTimes& times = found[name];
+          times.zones.insert(ZoneText(time.offset_minutes));
+          times.unit = values.unit();
         }
-        --left;
-        FrameTimes& times = found[name];
-        times.zones.insert(ZoneText(time.offset_minutes));
-        times.unit = column.unit();
       }
     }
   }
