@@ -30,8 +30,10 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
     check.Error("data_desc.feature[0]",
                 "features are made of the columns of a format; which one have the files? name: \"csv\"");
   }
-  if (feed.has_csv() && !feed.name().empty() && feed.name() != "csv") {
-    check.Error("data_desc.csv", "csv says how lines of CSV are cut, and these files are \"" + feed.name() + "\"");
+  if (!feed.name().empty() && feed.name() != "csv") {
+    const std::string only_csv = " applies to CSV only, and these files are \"" + feed.name() + "\"";
+    if (feed.csv().has_delimiter()) check.Error("data_desc.csv.delimiter", "delimiter" + only_csv);
+    if (feed.csv().names_size() > 0) check.Error("data_desc.csv.names[0]", "names" + only_csv);
   }
   if (feed.has_libsvm() && !feed.name().empty() && feed.name() != "libsvm") {
     check.Error("data_desc.libsvm",

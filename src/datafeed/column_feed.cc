@@ -95,7 +95,7 @@ void FeaturePlans::ForgetSaid() const {
 ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, Source source)
     : FormatFeed(schema, setup.options),
       source_(source),
-      takes_missing_(desc.name() == "csv"),
+      takes_missing_(TakesCsv(desc)),
       statistics_(setup.statistics),
       row_(setup.plan),
       plan_(statistics_ != nullptr ? statistics_->plan() : row_.plan()),

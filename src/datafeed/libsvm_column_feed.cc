@@ -74,7 +74,7 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
   std::fill(texts().begin(), texts().end(), line.substr(0, 0));
   std::fill(begins().begin(), begins().end(), line.size());
   if (label_ >= 0) {
-    texts()[static_cast<size_t>(label_)] = label;
+    texts()[static_cast<size_t>(label_)] = Taken(label);
     begins()[static_cast<size_t>(label_)] = place(label);
   }
   indices_.clear();
@@ -86,7 +86,7 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
     uint64_t index = 0;
     if (is_first && token.starts_with("qid:")) {
       if (qid_ < 0) continue;
-      texts()[static_cast<size_t>(qid_)] = token.substr(colon + 1);
+      texts()[static_cast<size_t>(qid_)] = Taken(token.substr(colon + 1));
       begins()[static_cast<size_t>(qid_)] = place(token) + colon + 1;
       continue;
     }
@@ -104,7 +104,9 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
       return LineResult::kBad;
     }
     next = index + 1;
-    const std::string_view value = token.substr(colon + 1);
+    const std::string_view written = token.substr(colon + 1);
+    const std::string_view value = Taken(written);
+    if (value.empty() && !written.empty()) continue;  // as if it were not written
     if (index_ >= 0 && !IsZero(value)) {
       const std::string_view digits = token.substr(0, colon);
       indices_.push_back(digits.substr(std::min(digits.find_first_not_of("+0"), colon - 1)));

@@ -37,6 +37,16 @@ HASH = 'feature { name: "%s" hash {} }'
 UTC = datetime.timezone.utc
 
 
+class Stream:
+    """Rows of a library that is known by Arrow's stream alone."""
+
+    def __init__(self, rows):
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+
 def times(*texts):
     return [datetime.datetime.fromisoformat(text) for text in texts]
 
@@ -244,6 +254,122 @@ class TextsTest(unittest.TestCase):
         ids = self.check({"c": self.pyarrow.array(values, self.pyarrow.timestamp("us", "Asia/Tokyo"))},
                          'feature { name: "c" date_part { part: HOUR } id {} }')
         self.assertEqual(ids["c"], [19, 20, 9, 10])
+
+    def zoned_columns(self):
+        """A plain column of times with a zone, by "plain", and others that have its values."""
+        array, timestamp, zone = self.pyarrow.array, self.pyarrow.timestamp, "Asia/Tokyo"
+        values = [value.replace(tzinfo=UTC) for value in times("2026-11-26 10:00:00", "2026-11-26 11:00:00.500", "2026-07-01", "1969-01-01 01:00")] * 10
+        plain = array(values, timestamp("us", zone))
+        lists = self.pyarrow.ListArray.from_arrays(list(range(len(values) + 1)), plain)
+        return {
+            "plain": plain, "list": lists, "large list": lists.cast(self.pyarrow.large_list(plain.type)),
+            "list of one size": self.pyarrow.FixedSizeListArray.from_arrays(plain, 1), "dictionary": plain.dictionary_encode(),
+            "list of a dictionary": self.pyarrow.ListArray.from_arrays(lists.offsets, plain.dictionary_encode()),
+            "slice": self.pyarrow.concat_arrays([lists.slice(0, 4), lists]).slice(4),
+            "slice of one size": self.pyarrow.FixedSizeListArray.from_arrays(
+                self.pyarrow.concat_arrays([plain.slice(0, 4), plain]), 1).slice(4),
+            "chunks": self.pyarrow.chunked_array([lists.slice(0, 3), lists.slice(3, 0), lists.slice(3)])}
+
+    def test_times_in_lists_and_dictionaries_keep_their_zone(self):
+        columns, label = self.zoned_columns(), [0, 1] * 20
+        for features in ('feature { name: "c" date_part { part: HOUR } id {} }', HASH % "c"):
+            job = millrace.Job.from_text(self.job_text("csv", ["c"], features=features), output_dir=self.path("out"))
+            job.fit(self.pyarrow.table({"label": label, "c": columns["plain"]}), verbose=False)
+            model = millrace.Predictor(self.path("out/model"))
+            expected = model.predict(self.pyarrow.table({"c": columns["plain"]}))
+            self.assertEqual(len(set(expected.reshape(-1).tolist())), 4)
+            for name, column in columns.items():
+                table = self.pyarrow.table({"c": column})
+                pandas = table.to_pandas(types_mapper=self.pandas.ArrowDtype)
+                frames = {"pyarrow": table, "a stream": Stream(table), "pandas": pandas}
+                if "list of a dictionary" not in name:
+                    frames["polars"] = self.polars.from_arrow(table)
+                if name == "dictionary":
+                    frames["categories"] = self.pandas.DataFrame({"c": columns["plain"].to_pandas().astype("category")})
+                if name == "list":
+                    frames["lists of pandas"] = self.pandas.DataFrame({"c": [[one] for one in columns["plain"].to_pandas()]})
+                    frames["array of polars"] = frames["polars"].with_columns(self.polars.col("c").list.to_array(1))
+                for kind, frame in frames.items():
+                    with self.subTest(column=name, frame=kind, features=features):
+                        np.testing.assert_array_equal(model.predict(frame), expected)
+                if name not in ("list", "list of one size", "dictionary"):
+                    continue
+                for form, write in (("parquet", self.pyarrow.parquet.write_table), ("arrow", self.pyarrow.feather.write_feather)):
+                    if (name, form) == ("dictionary", "parquet"):
+                        continue  # pyarrow reads it back in UTC
+                    with self.subTest(column=name, file=form, features=features):
+                        write(table, self.path("c." + form))
+                        done = self.program("predictor", "--model_dir=" + self.path("out/model"), "--format=" + form,
+                                            "--without=label", "--input=" + self.path("c." + form))
+                        np.testing.assert_array_equal(np.array(done.stdout.split(), dtype=np.float32), expected.reshape(-1))
+
+    def test_models_of_before_have_times_in_lists_as_instants(self):
+        columns = self.zoned_columns()
+        text = self.job_text("parquet", ["c"]).replace("batch_size", "feature_states { text_rule: 1 } batch_size")
+        clock = ["2026-11-26 19:00:00", "2026-11-26 20:00:00.500000", "2026-07-01 09:00:00", "1969-01-01 10:00:00"] * 10
+        instants = ["2026-11-26 10:00:00Z", "2026-11-26 11:00:00.500000Z", "2026-07-01 00:00:00Z", "1969-01-01 01:00:00Z"] * 10
+        job = millrace.Job.from_text(text, output_dir=self.path("out"))
+        job.fit({"label": [0, 1] * 40, "c": clock + instants}, verbose=False)
+        model = millrace.Predictor(self.path("out/model"))
+        for name, column in columns.items():
+            with self.subTest(column=name):
+                np.testing.assert_array_equal(model.predict(self.pyarrow.table({"c": column})),
+                                              model.predict({"c": clock if name == "plain" else instants}))
+
+    def test_a_zone_that_only_pyarrow_knows_is_refused_by_name_without_it(self):
+        job = millrace.Job.from_text(self.job_text("csv", ["c"]), output_dir=self.path("out"))
+        job.fit({"label": [0, 1], "c": ["a", "b"]}, verbose=False)
+        stream = Stream(self.pyarrow.table({"c": self.zoned_columns()["list"]}))
+        frame = millrace._millrace.Frame.of_stream(stream.__arrow_c_stream__(), "rows", {})
+        with self.assertRaisesRegex(millrace.DataError, 'column "c" is a list of a time with the zone "Asia/Tokyo"'):
+            millrace.Predictor(self.path("out/model"))._predictor.score_frame(frame, ["label"])
+
+    def test_surrogates_are_bad_data_with_column_and_row(self):
+        job = millrace.Job.from_text(self.job_text("csv", ["c"]), output_dir=self.path("out"))
+        bad = ["a", "b\udcff"]
+        message = r"column \"c\": row 1: expected text that UTF-8 can encode, found 'b\\udcff', which has a surrogate"
+        frame = self.pandas.DataFrame({"label": [0, 1], "c": self.pandas.Series(bad, dtype=object)})
+        for rows in (frame, frame.to_dict("list"), {"label": [0, 1], "c": np.array(bad)}, {"label": [0, 1], "c": [["a"], bad]}):
+            with self.assertRaisesRegex(millrace.DataError, message):
+                job.fit(rows, verbose=False)
+        job.fit({"label": [0, 1], "c": ["a", "b"]}, verbose=False)
+        model = millrace.Predictor(self.path("out/model"))
+        for rows in (frame[["c"]], {"c": bad}):
+            with self.assertRaisesRegex(millrace.DataError, message):
+                model.predict(rows)
+        with self.assertRaisesRegex(millrace.ConfigError, r"the name of column 'c\\udcff' has a surrogate"):
+            model.predict({"c": ["a"], "c\udcff": ["b"]})
+        for lines in ("label,c\n0,a\n1,b\udcff\n", ["label,c", "0,a", "1,b\udcff"]):
+            with self.assertRaisesRegex(millrace.DataError, r"^lines:3:4: expected text that UTF-8 can encode, found the surrogate '\\udcff'"):
+                model.predict_lines(lines)
+
+    def test_what_is_missing_is_said_of_files_of_every_format(self):
+        rows = [(0, "NA", " x"), (1, "5", "x"), (0, "7", " x"), (1, "NA", "x")]
+        table = self.pyarrow.table({"label": [row[0] for row in rows], "n": [row[1] for row in rows], "w": [row[2] for row in rows]})
+        features = 'feature { name: "n" default: "-1" } feature { name: "w" vocabulary { words: ["x"] } }'
+        text = ('feature_states { text_rule: 2 } csv { missing: "NA" keep_spaces: true }')
+        support.write(self.path("a.json"), "".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+        table.to_pandas().to_csv(self.path("a.csv"), index=False)
+        self.pyarrow.parquet.write_table(table, self.path("a.parquet"))
+        self.pyarrow.feather.write_feather(table, self.path("a.arrow"))
+        for form in ("csv", "json", "parquet", "arrow"):
+            with self.subTest(form=form):
+                ids = self.ids_of(form, text, self.path("a." + form), ["w"], features)
+                self.assertEqual([value for batch in ids for value in batch["n"]["values"]], [-1, 5, 7, -1])
+                words = [value for batch in ids for value in batch["w"]["values"]]
+                self.assertEqual([words[0] == words[1], words[0] == words[2]], [False, True])
+        support.write(self.path("a.libsvm"), "0 1:NA 2:5\n1 1:5\n0 1:7 2:NA\n")
+        for name, expected in (("1", [9, 5, 7]), ("2", [5, 9, 9])):
+            ids = self.ids_of("libsvm", 'csv { missing: "NA" }', self.path("a.libsvm"), ["w"],
+                              'feature { name: "w" from: "%s" default: "9" id {} }' % name)
+            self.assertEqual([value for batch in ids for value in batch["w"]["values"]], expected)
+        ids = self.ids_of("libsvm", 'csv { missing: "NA" }', self.path("a.libsvm"), ["w"], 'feature { name: "w" from: "index" id {} }')
+        self.assertEqual([value for batch in ids for value in batch["w"]["values"]], [2, 1, 1])
+        support.write(self.path("job.prototxt"), self.job_text("json", ["w"], 'filelist: "%s"' % self.path("a.json"), "",
+                                                              'feature { name: "w" from: "n" id {} }'))
+        done = subprocess.run([os.path.join(support.BIN, "trainer"), "--trainer_desc=" + self.path("job.prototxt")],
+                              capture_output=True, text=True)
+        self.assertIn('say csv { missing: "NA" }', done.stderr)
 
     def test_another_zone_than_in_training_is_warned_of(self):
         hour = 'feature { name: "c" date_part { part: HOUR } hash {} }'
