@@ -111,8 +111,11 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   if (from.clip().has_min()) feature.least = from.clip().min();
   if (from.clip().has_max()) feature.most = from.clip().max();
   feature.takes_log1p = from.has_log1p();
-  feature.learns_mean =
-      (from.has_standardize() && !from.standardize().has_mean()) || from.default_from() == FeatureDesc::MEAN;
+  feature.learns_mean = from.has_standardize() && !from.standardize().has_mean();
+  // A median or minimum that no float holds is infinite where nothing makes it smaller.
+  const bool is_put_as_it_is = !spec.makes_ids && !from.has_log1p();
+  feature.learns_default =
+      from.default_from() == FeatureDesc::MEAN || (from.default_from() != FeatureDesc::NONE && is_put_as_it_is);
   if (from.has_ngrams()) {
     feature.ngrams = {from.ngrams().least(), from.ngrams().most(), from.ngrams().of() == NgramsStep::CHARACTERS};
   }

@@ -69,7 +69,10 @@ class FeaturePlan {
     double least = -std::numeric_limits<double>::infinity();
     double most = std::numeric_limits<double>::infinity();
     bool takes_log1p = false;
-    bool learns_mean = false;   ///< from the training files: numbers that no float holds are bad values
+    /// From the training files: numbers that no float holds are bad values, for a default as they are after clip, for
+    /// a mean as they are after log1p. A default is not among these where one such number does it no harm.
+    bool learns_default = false;
+    bool learns_mean = false;
     std::vector<Scale> scales;  ///< of each column; empty: numbers stay as they are
     std::vector<double> boundaries;
 

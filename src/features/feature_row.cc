@@ -66,6 +66,12 @@ std::string_view Stripped(const FeaturePlan::Feature& feature, std::string_view 
   return feature.strips_characters ? StrippedOfCharacters(text, feature.strip) : StrippedOfBytes(text, feature.strip);
 }
 
+/// False for a finite number that no float holds: a single one, as programs write for a missing value, would leave
+/// nothing of all others in a mean.
+bool FitsFloat(double number) {
+  return !std::isfinite(number) || std::abs(number) <= std::numeric_limits<float>::max();
+}
+
 }  // namespace
 
 FeatureRow::FeatureRow(std::shared_ptr<const FeaturePlan> plan, ValueListener* listener)
@@ -278,7 +284,9 @@ bool FeatureRow::ReadNumberOf(const Feature& feature, std::string_view text, dou
     number = *truth ? 1 : 0;
   }
   *read = number < feature.least ? feature.least : number > feature.most ? feature.most : number;
-  return true;
+  if (!feature.learns_default || FitsFloat(*read)) return true;
+  return Fail(FeatureError::Kind::kBadValue, text,
+              "a number of at most 3.4e38, as default_from learns from it (clip keeps it in a range)");
 }
 
 bool FeatureRow::ScaleNumber(const Feature& feature, size_t i, std::string_view text, double* scaled) {
@@ -290,8 +298,7 @@ bool FeatureRow::ScaleNumber(const Feature& feature, size_t i, std::string_view 
     }
     number = std::log1p(number);
   }
-  // One such number, as programs write that stand for none, would leave nothing of all others.
-  if (feature.learns_mean && std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max()) {
+  if (feature.learns_mean && !FitsFloat(number)) {
     return Fail(FeatureError::Kind::kBadValue, text,
                 "a number of at most 3.4e38, as a mean of them is learned (clip keeps it in a range)");
   }

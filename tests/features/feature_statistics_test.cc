@@ -286,6 +286,29 @@ TEST(FeatureStatisticsTest, ANumberThatNoFloatHoldsIsABadValueOfItsRow) {
             R"(feature { name: "z" mean: 2 deviation: 1 numbers: 2 } rows: 2)");
 }
 
+// The check came after log1p, and the default is learned before it: one row made it 1e+306.
+TEST(FeatureStatisticsTest, ADefaultLearnsNothingFromANumberThatNoFloatHolds) {
+  const auto of_row = [](const std::string& steps, std::string number) {
+    const DataFeedDesc desc = StatisticsDescOf("feature { name: \"z\" from: \"a\" " + steps + " }");
+    const std::unique_ptr<FeatureStatistics> gathered = FeatureStatistics::Create(desc).value();
+    const size_t size = number.size();
+    number.append(kNumberPadding, '\0');
+    const std::vector<std::string_view> row = {std::string_view(number).substr(0, size)};
+    return gathered->AddRow(row) ? "" : gathered->error().expected;
+  };
+  const std::string refused = "a number of at most 3.4e38, as default_from learns from it (clip keeps it in a range)";
+  for (const char* steps : {"default_from: MEAN log1p {}", "default_from: MEAN", "default_from: MEDIAN",
+                            "default_from: MIN", "default_from: MEAN bucketize { boundaries: 1 }"}) {
+    EXPECT_EQ(of_row(steps, "1.7e308"), refused) << steps;
+    EXPECT_EQ(of_row(steps, "3.4e38"), "") << steps;
+    EXPECT_EQ(of_row(steps, "inf"), "") << steps;
+    EXPECT_EQ(of_row(std::string("clip { max: 9 } ") + steps, "1.7e308"), "") << steps;
+  }
+  for (const char* steps : {"default_from: MEDIAN log1p {}", "default_from: MIN bucketize { boundaries: 1 }"}) {
+    EXPECT_EQ(of_row(steps, "1.7e308"), "") << steps;
+  }
+}
+
 TEST(FeatureStatisticsTest, WhatNoRowHasIsAnError) {
   EXPECT_EQ(
       StatesOf(StatisticsDescOf(R"(feature { name: "z" from: "a" standardize {} })"), {{""}}, 1),
