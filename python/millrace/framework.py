@@ -367,6 +367,8 @@ class Program:
             program { main: "FOLDER/main_program.bin" startup: "FOLDER/startup_program.bin" }
         """
         folder = _checks.path("Program.save: folder", folder)
+        if not folder:
+            raise ConfigError("Program.save: no folder is named")
         try:
             os.makedirs(folder, exist_ok=True)
             for name, data in (("main_program.bin", self.serialize()), ("startup_program.bin", self.startup_bytes())):

@@ -38,9 +38,12 @@ Result<std::vector<std::string>> FilesBelow(const std::string& folder) {
   return files;
 }
 
+Status NoFolderNamed() { return InvalidConfig("no folder is named"); }
+
 }  // namespace
 
 Status MakeFolder(const std::string& path) {
+  if (path.empty()) return NoFolderNamed();
   std::error_code error;
   std::filesystem::create_directories(path, error);
   return error ? IoError("cannot make the folder \"" + path + "\": " + error.message()) : Status::Ok();
@@ -62,19 +65,19 @@ Status ReplaceFolder(const std::string& from, const std::string& to) {
   return IoError(failed.message() + "; what was there is now \"" + old + "\"");
 }
 
-Status WriteFolder(const std::string& to, const EarlierFiles& earlier,
+Status WriteFolder(const std::string& to, const SavedFolder& saved,
                    const std::function<Status(const std::string& folder)>& write) {
   // "model/" is "model": what lies beside it is not in it.
   std::string place = to;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
-  MR_TRY(CheckReplaced(place, earlier));
+  MR_TRY(CheckReplaced(place, saved));
   const std::string beside = place + std::string(kUnfinishedSuffix);
   MR_TRY(RemoveFolder(beside));
   MR_TRY(MakeFolder(beside));
   Status status = write(beside);
   if (status.ok()) status = SyncFolder(beside);
   // Writing may take long enough for somebody to put a file there.
-  if (status.ok()) status = CheckReplaced(place, earlier);
+  if (status.ok()) status = CheckReplaced(place, saved);
   if (status.ok()) status = ReplaceFolder(beside, place);
   std::error_code error;
   if (!status.ok()) std::filesystem::remove_all(beside, error);
@@ -82,19 +85,19 @@ Status WriteFolder(const std::string& to, const EarlierFiles& earlier,
   return status;
 }
 
-Status CheckReplaced(const std::string& folder, const EarlierFiles& earlier) {
+Status CheckReplaced(const std::string& folder, const SavedFolder& saved) {
+  if (folder.empty()) return NoFolderNamed();
   std::error_code error;
   const fs::file_type type = fs::symlink_status(folder, error).type();
   if (type == fs::file_type::not_found) return Status::Ok();
   if (error) return IoError("cannot look at \"" + folder + "\": " + error.message());
   if (!fs::is_directory(folder, error)) {
-    return InvalidConfig("\"" + folder +
-                         "\" is a file, and the folder of a model would take its place: move it away, or choose "
-                         "another name");
+    return InvalidConfig("\"" + folder + "\" is a file, and " + saved.kind +
+                         " is a folder: move the file, or choose another name");
   }
   MR_ASSIGN(std::vector<std::string> others, FilesBelow(folder));
-  const size_t all = others.size();
-  const std::set<std::string> known = all == 0 ? std::set<std::string>() : earlier(folder);
+  if (others.empty()) return Status::Ok();
+  const std::set<std::string> known = saved.files(folder);
   std::erase_if(others, [&known](const std::string& file) { return known.contains(file); });
   if (others.empty()) return Status::Ok();
   std::sort(others.begin(), others.end());
@@ -102,9 +105,8 @@ Status CheckReplaced(const std::string& folder, const EarlierFiles& earlier) {
   std::string names;
   for (size_t i = 0; i < std::min(others.size(), kNamed); ++i) names += (i == 0 ? "\"" : ", \"") + others[i] + "\"";
   if (others.size() > kNamed) names += " and " + std::to_string(others.size() - kNamed) + " more";
-  return InvalidConfig("the folder \"" + folder + "\" is there, " +
-                       (others.size() == all ? "holds no saved model" : "holds more than a saved model") + " (" +
-                       names + "), and the new one would take its place: move it away, or choose another folder");
+  return InvalidConfig("\"" + folder + "\" contains files that are not part of " + saved.kind + " (" + names +
+                       "), and saving would delete them: move them, or choose another folder");
 }
 
 Status RemoveFolder(const std::string& path) {

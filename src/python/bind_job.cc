@@ -170,7 +170,7 @@ class PyJob {
     state.step = summary_.is_best_model ? summary_.eval.step : summary_.batches;
     state.examples = summary_.is_best_model ? summary_.eval.trained_examples : summary_.examples;
     RunInterruptibly([&](const std::stop_token& stop) {
-      ThrowUnlessOk(CheckReplaced(folder, FilesOfModel));
+      ThrowUnlessOk(CheckReplaced(folder, kModelFolder));
       ThrowUnlessOk(SaveJobModel(*session_, state, TableContent::kWeights, folder, {stop, {}}));
     });
     // A callback may end a run where it has not been evaluated.

@@ -16,6 +16,7 @@
 #include "core/contained_file.h"
 #include "core/crc32c.h"
 #include "core/file.h"
+#include "core/replace_folder.h"
 #include "core/version.h"
 #include "model.pb.h"
 #include "program/op_registry.h"
@@ -216,11 +217,10 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
   }
   MR_TRY(CheckMade(program, root));
   const std::vector<const VarDesc*> tables = TablesOf(program);
-  std::error_code error;
-  const std::string made = tables.empty() ? folder : folder + "/" + kTables;
-  fs::create_directories(made, error);
-  if (error) return IoError(made + ": cannot make the folder: " + error.message());
+  MR_TRY(MakeFolder(folder));  // which refuses an empty name: the tables' folder would be "/tables"
+  if (!tables.empty()) MR_TRY(MakeFolder(folder + "/" + kTables));
   MR_TRY(WriteFileAtomically(folder + "/" + kWriting, "a save goes on, or was cut short\n"));
+  std::error_code error;
   fs::remove(folder + "/" + kManifest, error);
   if (error) return IoError(folder + "/" + kManifest + ": cannot remove it: " + error.message());
   CheckpointManifest manifest;
@@ -244,7 +244,7 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
   }
   for (StoredVariable& variable : stored.variables) *manifest.add_variable() = std::move(variable);
   for (StoredFile& file : stored.files) *manifest.add_file() = std::move(file);
-  if (!tables.empty()) MR_TRY(SyncFolder(made));
+  if (!tables.empty()) MR_TRY(SyncFolder(folder + "/" + kTables));
   if (manifest_for == ManifestFor::kAll || !tables.empty()) {
     MR_TRY(WriteFileAtomically(folder + "/" + kManifest, ManifestText(manifest)));
   }

@@ -6,7 +6,6 @@
 
 #include "batch/row_of_value.h"
 #include "core/edit_distance.h"
-#include "core/replace_folder.h"
 #include "program/var_meta.h"
 #include "serving/onnx_model.h"
 #include "serving/onnx_ops.h"
@@ -119,7 +118,7 @@ std::string ModelExport::FindIdBeyond(const SlotBatch& batch, int* row) const {
 Status ModelExport::Write(Scope& root, const LongWork& work) const {
   Scope parameters(&root, Cpu());
   MR_TRY(FillDenseTables(tables_, desc_.vocabulary(), root, parameters, work));
-  return WriteFolder(folder_, FilesOfExport,
+  return WriteFolder(folder_, kExportFolder,
                      [&](const std::string& folder) { return WriteFiles(parameters, folder, work); });
 }
 

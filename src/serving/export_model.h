@@ -6,6 +6,7 @@
 
 #include "batch/slot_batch.h"
 #include "core/long_work.h"
+#include "core/replace_folder.h"
 #include "core/status.h"
 #include "program/op_registry.h"
 #include "runtime/scope.h"
@@ -63,5 +64,6 @@ class ModelExport {
 
 /// The files that exports write: no list of them is in the folder, which is for other runtimes.
 std::set<std::string> FilesOfExport(const std::string& folder);
+inline constexpr SavedFolder kExportFolder = {"an exported model", FilesOfExport};
 
 }  // namespace millrace

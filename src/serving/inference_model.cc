@@ -9,7 +9,6 @@
 #include "core/checksummed_file.h"
 #include "core/contained_file.h"
 #include "core/file.h"
-#include "core/replace_folder.h"
 #include "core/sealed_text.h"
 #include "core/version.h"
 #include "data_feed.pb.h"
@@ -174,7 +173,7 @@ Result<InferenceModel> ReadModelFile(const std::string& folder) {
 }  // namespace
 
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder) {
-  return WriteFolder(folder, FilesOfModel, [&](const std::string& beside) { return WriteModel(source, beside); });
+  return WriteFolder(folder, kModelFolder, [&](const std::string& beside) { return WriteModel(source, beside); });
 }
 
 std::set<std::string> FilesOfModel(const std::string& folder) {
@@ -196,7 +195,7 @@ Status CheckModelFiles(const std::map<std::string, std::string>& files) {
 
 Status WriteModelFiles(const std::map<std::string, std::string>& files, const std::string& folder) {
   MR_TRY(CheckModelFiles(files));
-  return WriteFolder(folder, FilesOfModel, [&files](const std::string& beside) {
+  return WriteFolder(folder, kModelFolder, [&files](const std::string& beside) {
     for (const auto& [name, content] : files) {
       const std::string path = beside + "/" + name;
       MR_TRY(MakeFolder(std::filesystem::path(path).parent_path().string()));

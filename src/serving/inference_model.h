@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/long_work.h"
+#include "core/replace_folder.h"
 #include "core/status.h"
 #include "datafeed/value_names.h"
 #include "framework.pb.h"
@@ -56,6 +57,7 @@ Status SaveInferenceModel(const InferenceSource& source, const std::string& fold
 
 /// The files of the model in a folder, as its MODEL lists them; none where there is no such file, or it is damaged.
 std::set<std::string> FilesOfModel(const std::string& folder);
+inline constexpr SavedFolder kModelFolder = {"a saved model", FilesOfModel};
 
 /// kBadData for a model kept as its files by name, of which one lies outside its folder.
 Status CheckModelFiles(const std::map<std::string, std::string>& files);

@@ -20,7 +20,6 @@
 #include "core/folder_entries.h"
 #include "core/gzip_member.h"
 #include "core/integer_text.h"
-#include "core/replace_folder.h"
 #include "table/counted_table.h"
 #include "table/ctr_rows.h"
 #include "table/table_io.h"
@@ -428,7 +427,7 @@ Status SaveServerRows(const SparseTable& table, const std::string& folder, const
                          "and adam. program.save_dir keeps it for Millrace");
   }
   const CtrRows* const rows = counted != nullptr ? &counted->policy() : nullptr;
-  return WriteFolder(folder, FilesOfServerTable,
+  return WriteFolder(folder, kServerTableFolder,
                      [&](const std::string& made) { return WriteShards(table, layout, rows, made, stop); });
 }
 

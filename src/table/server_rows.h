@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/replace_folder.h"
 #include "core/status.h"
 #include "table/sparse_table.h"
 
@@ -16,6 +17,7 @@ Result<std::vector<std::string>> ServerTableFiles(const std::string& folder);
 
 /// Those that SaveServerRows wrote there, by name.
 std::set<std::string> FilesOfServerTable(const std::string& folder);
+inline constexpr SavedFolder kServerTableFolder = {"a table of servers", FilesOfServerTable};
 
 /// Reads the rows of `shards` that servers saved in `folder` into a table that has none of them. Of a table that counts
 /// shows and clicks rows are whole, but for their slot. Of others, beside weights, the state of Adam is read, and that

@@ -223,19 +223,19 @@ Status ReportImportance(JobSession& session, const std::stop_token& stop, std::F
 
 Status CheckReplacedFolders(const CompiledJob& job, const std::string& resume) {
   const bool saves = job.desc().output().save_inference_model() && !job.model().prediction.empty();
-  if (saves && !job.output_dir().empty()) MR_TRY(CheckReplaced(job.output_dir() + "/model", FilesOfModel));
+  if (saves && !job.output_dir().empty()) MR_TRY(CheckReplaced(job.output_dir() + "/model", kModelFolder));
   const bool saves_passes = job.is_incremental() && !job.model().prediction.empty() && !job.output_dir().empty();
   for (int64_t pass = saves_passes ? CompletePasses(resume, job.output_dir()) : job.passes(); pass < job.passes();
        ++pass) {
-    MR_TRY(CheckReplaced(job.output_dir() + "/models/" + job.PassName(pass), FilesOfModel));
+    MR_TRY(CheckReplaced(job.output_dir() + "/models/" + job.PassName(pass), kModelFolder));
   }
   if (const ProgramFiles& program = job.desc().program(); program.has_save_server_dir()) {
     for (const ServerTable& table : job.model().server_tables) {
-      MR_TRY(CheckReplaced(ServerTableFolder(program.save_server_dir(), table.id), FilesOfServerTable));
+      MR_TRY(CheckReplaced(ServerTableFolder(program.save_server_dir(), table.id), kServerTableFolder));
     }
   }
   for (const ModelExport& planned : job.exports()) {
-    MR_TRY(CheckReplaced(planned.folder(), FilesOfExport));
+    MR_TRY(CheckReplaced(planned.folder(), kExportFolder));
   }
   return Status::Ok();
 }

@@ -25,7 +25,9 @@ class WriteFolderTest : public testing::Test {
   std::string folder_;
 };
 
-std::set<std::string> OfModel(const std::string& /*folder*/) { return {"MODEL", "tables/deep"}; }
+constexpr SavedFolder kModel = {"a saved model", [](const std::string&) -> std::set<std::string> {
+                                  return {"MODEL", "tables/deep"};
+                                }};
 
 Status WriteOne(const std::string& folder) {
   std::ofstream(folder + "/MODEL") << "new";
@@ -37,13 +39,13 @@ TEST_F(WriteFolderTest, LeavesNothingOfWhatFailed) {
     std::ofstream(folder + "/half") << "half";
     return IoError("the disk is full");
   };
-  EXPECT_EQ(WriteFolder(folder_ + "/model", OfModel, fail).message(), "the disk is full");
+  EXPECT_EQ(WriteFolder(folder_ + "/model", kModel, fail).message(), "the disk is full");
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(WriteFolderTest, TakesAFolderWithASlashForTheSameFolder) {
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(WriteFolder(folder_ + "/model/", OfModel, WriteOne).ok());
+    ASSERT_TRUE(WriteFolder(folder_ + "/model/", kModel, WriteOne).ok());
     EXPECT_TRUE(std::filesystem::exists(folder_ + "/model/MODEL"));
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/model/.writing"));
@@ -52,30 +54,40 @@ TEST_F(WriteFolderTest, TakesAFolderWithASlashForTheSameFolder) {
 TEST_F(WriteFolderTest, AFolderOfTheUsersBesideItStays) {
   std::filesystem::create_directories(folder_ + "/model.writing");
   std::ofstream(folder_ + "/model.writing/thesis.tex") << "years";
-  ASSERT_TRUE(WriteFolder(folder_ + "/model", OfModel, WriteOne).ok());
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", kModel, WriteOne).ok());
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/model.writing/thesis.tex"));
 }
 
 TEST_F(WriteFolderTest, WhatAKilledProcessLeftIsTakenAway) {
   std::string beside;
-  ASSERT_TRUE(WriteFolder(folder_ + "/model", OfModel, [&beside](const std::string& folder) {
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", kModel, [&beside](const std::string& folder) {
                 beside = folder;
                 return WriteOne(folder);
               }).ok());
   std::filesystem::create_directories(beside);
   std::ofstream(beside + "/half") << "half";
-  ASSERT_TRUE(WriteFolder(folder_ + "/model", OfModel, WriteOne).ok());
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", kModel, WriteOne).ok());
   EXPECT_FALSE(std::filesystem::exists(beside));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/model/half"));
 }
 
+// It was ".millrace-writing" that could not be renamed to "".
+TEST_F(WriteFolderTest, AFolderWithoutANameIsRefused) {
+  for (const Status& refused : {WriteFolder("", kModel, WriteOne), CheckReplaced("", kModel), MakeFolder("")}) {
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidConfig);
+    EXPECT_EQ(refused.message(), "no folder is named");
+  }
+  EXPECT_FALSE(std::filesystem::exists(kUnfinishedSuffix));
+}
+
 TEST_F(WriteFolderTest, AFolderOfOtherFilesIsNotReplaced) {
-  EXPECT_TRUE(CheckReplaced(folder_ + "/none", OfModel).ok());
-  EXPECT_TRUE(CheckReplaced(folder_, OfModel).ok());  // empty
+  EXPECT_TRUE(CheckReplaced(folder_ + "/none", kModel).ok());
+  EXPECT_TRUE(CheckReplaced(folder_, kModel).ok());  // empty
   std::ofstream(folder_ + "/model") << "weights of mine";
-  EXPECT_THAT(CheckReplaced(folder_ + "/model", OfModel).message(), HasSubstr("is a file"));
+  EXPECT_THAT(CheckReplaced(folder_ + "/model", kModel).message(), HasSubstr("is a file"));
   std::ofstream(folder_ + "/thesis.tex") << "years";
-  EXPECT_THAT(CheckReplaced(folder_, OfModel).message(), HasSubstr("is there, holds no saved model"));
+  EXPECT_THAT(CheckReplaced(folder_, kModel).message(),
+              HasSubstr("contains files that are not part of a saved model (\"model\", \"thesis.tex\")"));
   EXPECT_EQ(ReadFile(folder_ + "/thesis.tex").value(), "years");
 }
 
@@ -84,7 +96,7 @@ TEST_F(WriteFolderTest, AFolderIsReplacedWhenAllItsFilesAreOfAModel) {
   std::filesystem::create_directories(model + "/tables");
   std::ofstream(model + "/MODEL") << "old";
   std::ofstream(model + "/tables/deep") << "old";
-  ASSERT_TRUE(WriteFolder(model, OfModel, WriteOne).ok());
+  ASSERT_TRUE(WriteFolder(model, kModel, WriteOne).ok());
   EXPECT_FALSE(std::filesystem::exists(model + "/tables"));
 }
 
@@ -94,9 +106,9 @@ TEST_F(WriteFolderTest, AFileBesideAModelKeepsItsFolder) {
     std::filesystem::create_directories(std::filesystem::path(model + "/" + mine).parent_path());
     std::ofstream(model + "/MODEL") << "old";
     if (!std::string(mine).ends_with('/')) std::ofstream(model + "/" + mine) << "years";
-    const Status refused = WriteFolder(model, OfModel, WriteOne);
+    const Status refused = WriteFolder(model, kModel, WriteOne);
     EXPECT_EQ(refused.code(), StatusCode::kInvalidConfig) << mine;
-    EXPECT_THAT(refused.message(), HasSubstr("holds more than a saved model (\"")) << mine;
+    EXPECT_THAT(refused.message(), HasSubstr("contains files that are not part of a saved model (\"")) << mine;
     EXPECT_EQ(ReadFile(model + "/MODEL").value(), "old");
     EXPECT_FALSE(std::filesystem::exists(model + std::string(kUnfinishedSuffix)));
     std::filesystem::remove_all(model);
@@ -109,18 +121,18 @@ TEST_F(WriteFolderTest, AFolderBelowALinkIsNoPartOfTheModel) {
   std::filesystem::create_directories(model);
   std::ofstream(folder_ + "/mine/deep") << "years";
   std::filesystem::create_directory_symlink(folder_ + "/mine", model + "/tables");
-  EXPECT_THAT(WriteFolder(model, OfModel, WriteOne).message(), HasSubstr("(\"tables\")"));
+  EXPECT_THAT(WriteFolder(model, kModel, WriteOne).message(), HasSubstr("(\"tables\")"));
   EXPECT_EQ(ReadFile(folder_ + "/mine/deep").value(), "years");
 }
 
 TEST_F(WriteFolderTest, AFileThatCameWhileTheNewFolderWasWrittenStays) {
   const std::string model = folder_ + "/model";
-  ASSERT_TRUE(WriteFolder(model, OfModel, WriteOne).ok());
-  const Status late = WriteFolder(model, OfModel, [&model](const std::string& folder) {
+  ASSERT_TRUE(WriteFolder(model, kModel, WriteOne).ok());
+  const Status late = WriteFolder(model, kModel, [&model](const std::string& folder) {
     std::ofstream(model + "/notes.txt") << "mine";
     return WriteOne(folder);
   });
-  EXPECT_THAT(late.message(), HasSubstr("holds more than a saved model (\"notes.txt\")"));
+  EXPECT_THAT(late.message(), HasSubstr("contains files that are not part of a saved model (\"notes.txt\")"));
   EXPECT_EQ(ReadFile(model + "/notes.txt").value(), "mine");
 }
 
@@ -134,7 +146,7 @@ TEST_F(WriteFolderTest, TheReasonOfARenameThatFailedIsReported) {
 
 TEST_F(WriteFolderTest, WhatCannotBeLookedAtIsNoFile) {
   const std::string folder = folder_ + "/" + std::string(300, 'x');
-  const Status status = CheckReplaced(folder, OfModel);
+  const Status status = CheckReplaced(folder, kModel);
   EXPECT_EQ(status.code(), StatusCode::kIo);
   EXPECT_EQ(status.message(), "cannot look at \"" + folder + "\": File name too long");
 }

@@ -198,28 +198,27 @@ TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByTheModel) {
   std::filesystem::create_directories(out + "/model/src");
   Process trainer("trainer", flags);
   EXPECT_EQ(trainer.Wait(), 2);
-  EXPECT_THAT(trainer.errors(), HasSubstr("the folder \"" + out + "/model\" is there, holds no saved model"));
+  EXPECT_THAT(trainer.errors(), HasSubstr("\"" + out + "/model\" contains files that are not part of a saved model"));
   EXPECT_TRUE(std::filesystem::exists(out + "/model/src"));
   std::filesystem::remove_all(out + "/model");
   std::filesystem::create_directories(out + "/model");
   std::ofstream(out + "/model/MODEL") << "a plan of the house";
   Process other("trainer", flags);
   EXPECT_EQ(other.Wait(), 2);
-  EXPECT_THAT(other.errors(), HasSubstr("holds no saved model (\"MODEL\")"));
+  EXPECT_THAT(other.errors(), HasSubstr("contains files that are not part of a saved model (\"MODEL\")"));
   EXPECT_EQ(ReadFile(out + "/model/MODEL").value(), "a plan of the house");
   std::filesystem::remove_all(out + "/model");
   EXPECT_EQ(Process("trainer", flags).Wait(), 0);
   std::ofstream(out + "/model/notes.txt") << "mine";
   Process beside("trainer", flags);
   EXPECT_EQ(beside.Wait(), 2);
-  EXPECT_THAT(beside.errors(), HasSubstr("holds more than a saved model (\"notes.txt\")"));
+  EXPECT_THAT(beside.errors(), HasSubstr("contains files that are not part of a saved model (\"notes.txt\")"));
   EXPECT_EQ(ReadFile(out + "/model/notes.txt").value(), "mine");
   std::filesystem::remove_all(out + "/model");
   std::ofstream(out + "/model") << "mine";
   Process file("trainer", flags);
   EXPECT_EQ(file.Wait(), 2);
-  EXPECT_THAT(file.errors(),
-              HasSubstr("\"" + out + "/model\" is a file, and the folder of a model would take its place"));
+  EXPECT_THAT(file.errors(), HasSubstr("\"" + out + "/model\" is a file, and a saved model is a folder"));
   EXPECT_EQ(ReadFile(out + "/model").value(), "mine");
 }
 
@@ -236,7 +235,8 @@ TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByAnExport) {
       Process trainer("trainer", {"--trainer_desc=" + small.DeepJob(exports), "--output_dir=" + small.folder() + "/out",
                                   "--set", "model.table[0].key=ID"});
       EXPECT_EQ(trainer.Wait(), 2) << file << format;
-      EXPECT_THAT(trainer.errors(), HasSubstr("holds more than a saved model (\"thesis.tex\")"));
+      EXPECT_THAT(trainer.errors(),
+                  HasSubstr("contains files that are not part of an exported model (\"thesis.tex\")"));
       EXPECT_EQ(ReadFile(mine + "/thesis.tex").value(), "years");
       std::filesystem::remove(mine + "/thesis.tex");
       Process again("trainer", {"--trainer_desc=" + small.DeepJob(exports), "--output_dir=" + small.folder() + "/out",

@@ -61,14 +61,14 @@ class CalibrationTest(unittest.TestCase):
             for name in ("MODEL", "thesis.tex"):
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                     file.write("mine")
-            with self.assertRaisesRegex(millrace.ConfigError, r'holds no saved model \("MODEL", "thesis.tex"\)'):
+            with self.assertRaisesRegex(millrace.ConfigError, r'contains files that are not part of a saved model \("MODEL", "thesis.tex"\)'):
                 job.save_model(folder)
             path = os.path.join(folder, "model")
             job.save_model(path)
             job.save_model(path)
             with open(os.path.join(path, "notes.txt"), "w", encoding="utf-8") as file:
                 file.write("mine")
-            with self.assertRaisesRegex(millrace.ConfigError, r'holds more than a saved model \("notes.txt"\)'):
+            with self.assertRaisesRegex(millrace.ConfigError, r'contains files that are not part of a saved model \("notes.txt"\)'):
                 job.save_model(path)
             self.assertTrue(os.path.exists(os.path.join(path, "notes.txt")))
 

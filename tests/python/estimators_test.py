@@ -73,6 +73,8 @@ class EstimatorsTest(unittest.TestCase):
             self.assertAlmostEqual(model.report_.evaluation["accuracy"], model.score(columns, y), places=6)
         self.assertEqual(model.best_score_, min(one["loss"] for one in model.report_.evaluations))
         with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(millrace.ConfigError, "^no folder is named$"):
+                model.save("")
             model.save(folder + "/model")
             saved = millrace.Predictor(folder + "/model")
             self.assertEqual(len(saved.predictions), 3)
@@ -191,7 +193,7 @@ class EstimatorsTest(unittest.TestCase):
             model.save(path)
             model.save(path)  # in place of the one before
             np.testing.assert_allclose(millrace.Predictor(path).predict(columns), model.predict(columns), rtol=1e-6)
-            with self.assertRaisesRegex(millrace.ConfigError, r'the folder ".*" is there, holds no saved model \("model/MODEL"'):
+            with self.assertRaisesRegex(millrace.ConfigError, r'".*" contains files that are not part of a saved model \("model/MODEL"'):
                 model.save(folder)
         error = np.sqrt(np.mean((model.predict(columns) - hours)**2))
         self.assertAlmostEqual(model.report_.evaluation["rmse"], error, 4)  # in units of y
@@ -239,13 +241,13 @@ class EstimatorsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             support.write(os.path.join(folder, "MODEL"), "a plan of the house")
             support.write(os.path.join(folder, "thesis.tex"), "years")
-            with self.assertRaisesRegex(millrace.ConfigError, r'holds no saved model \("MODEL", "thesis.tex"\)'):
+            with self.assertRaisesRegex(millrace.ConfigError, r'contains files that are not part of a saved model \("MODEL", "thesis.tex"\)'):
                 model.save(folder)
             self.assertEqual(sorted(os.listdir(folder)), ["MODEL", "thesis.tex"])
             path = os.path.join(folder, "model")
             model.save(path)
             support.write(os.path.join(path, "notes.txt"), "mine")
-            with self.assertRaisesRegex(millrace.ConfigError, r'holds more than a saved model \("notes.txt"\)'):
+            with self.assertRaisesRegex(millrace.ConfigError, r'contains files that are not part of a saved model \("notes.txt"\)'):
                 model.save(path)
             os.remove(os.path.join(path, "notes.txt"))
             model.save(path)

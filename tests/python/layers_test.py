@@ -407,7 +407,7 @@ class ExecutorTest(Fresh):
             np.testing.assert_allclose(np.reshape(scores, (3, -1))[:, -1], wanted[:, 1], rtol=1e-6)
             millrace.export_model(os.path.join(folder, "onnx"), ["x"], [predict], format="ONNX")
             self.assertEqual(os.listdir(os.path.join(folder, "onnx")), ["offline.onnx"])
-            with self.assertRaisesRegex(millrace.ConfigError, r'holds no saved model \("onnx/offline.onnx", '):
+            with self.assertRaisesRegex(millrace.ConfigError, r'contains files that are not part of an exported model \("onnx/offline.onnx", '):
                 millrace.export_model(folder, ["x"], [predict])
             for mistake, message in [
                     (lambda: millrace.export_model(folder + "/new", ["x"], [predict], format="TF"), 'format is "PADDLE" or "ONNX"'),
@@ -428,7 +428,7 @@ class ExecutorTest(Fresh):
                 with tempfile.TemporaryDirectory() as folder:
                     for name in others:
                         support.write(os.path.join(folder, name), "mine")
-                    message = r'the folder "%s" is there, holds no saved model \("%s"' % (folder, others[0])
+                    message = r'"%s" contains files that are not part of an exported model \("%s"' % (folder, others[0])
                     with self.assertRaisesRegex(millrace.ConfigError, message):
                         millrace.export_model(folder, ["x"], predict, format=format)
                     self.assertEqual(sorted(os.listdir(folder)), others)

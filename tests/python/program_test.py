@@ -114,7 +114,7 @@ class WideDeepTest(Fresh):
         dataset = self.dataset(self.variables)
         os.makedirs(self.path("mine"))
         support.write(self.path("mine/thesis.tex"), "years of work")
-        for folder, target, message in [("model", "nope", 'computes "nope"'), ("mine", self.predict, "holds no saved model"),
+        for folder, target, message in [("model", "nope", 'computes "nope"'), ("mine", self.predict, "contains files that are not part of a saved model"),
                                         ("model", [self.predict, "nope"], 'computes "nope"'),
                                         ("model", [], "target_vars is empty; name the prediction"),
                                         ("model", 3, "a list of Variables, not 3")]:

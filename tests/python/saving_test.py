@@ -57,6 +57,23 @@ class Model:
         return exe.run(self.test, feed=self.feed(99), fetch_list=[self.score])[0]
 
 
+class FolderTest(Case):
+    def test_a_folder_without_a_name_is_refused_by_every_save(self):
+        model = Model()
+        self.exe.run(model.startup)
+        kept, started = os.getcwd(), self.path("started")
+        self.addCleanup(os.chdir, kept)
+        os.makedirs(started)
+        os.chdir(started)
+        for save in (lambda: millrace.save_persistables(self.exe, "", model.main), lambda: model.main.save(""),
+                     lambda: millrace.save_checkpoint(self.exe, "", model.main),
+                     lambda: millrace.save_inference_model("", ["C"], model.score, main_program=model.main),
+                     lambda: millrace.export_model("", ["C"], model.score, main_program=model.main, vocabulary=100)):
+            with self.assertRaisesRegex(millrace.ConfigError, "no folder is named$"):
+                save()
+        self.assertEqual(os.listdir(started), [])
+
+
 class PersistablesTest(Case):
     def test_training_goes_on_as_if_it_had_not_stopped(self):
         for rule in (optimizer.Adagrad, optimizer.Ftrl, optimizer.SGD):
