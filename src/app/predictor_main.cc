@@ -11,8 +11,8 @@
 #include "app/score_lines.h"
 #include "app/stop_on_signal.h"
 #include "core/file.h"
-#include "core/number_format.h"
 #include "core/same_file.h"
+#include "core/shortest_number.h"
 #include "program/text_proto.h"
 
 DEFINE_string(
@@ -81,7 +81,7 @@ Status Run(const CommandLine& line) {
                          std::to_string(FLAGS_batch_size));
   }
   if (!(FLAGS_tolerance >= 0)) {
-    return InvalidConfig("--tolerance must not be negative, not " + FixedNumber(FLAGS_tolerance, 6));
+    return InvalidConfig("--tolerance must not be negative, not " + ShortestNumber(FLAGS_tolerance));
   }
   MR_TRY(CheckIsNoFileOf(FLAGS_model_dir, FLAGS_output));
   const StopOnSignal signals;

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <string>
 
+#include "core/float_text.h"
+
 namespace millrace {
 
 /// The fewest digits that tell a number from its neighbours, of a float from the floats beside it: "2", "0.1", "1e+30",
-/// and 1.0000001 is not shown as 1.
+/// and 1.0000001 is not shown as 1. A NaN is shown without its sign.
 inline std::string ShortestNumber(double value) {
+  value = WithoutNanSign(value);
   char digits[40];
   const auto single = static_cast<float>(value);
   const bool is_float = static_cast<double>(single) == value || std::isnan(value);

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "core/hash.h"
-#include "core/number_format.h"
 #include "core/same_file.h"
+#include "core/shortest_number.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
 
@@ -81,7 +81,7 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
   }
   if (!(policy.max_fraction() >= 0 && policy.max_fraction() <= 1)) {
     return InvalidConfig("data_desc.bad_lines.max_fraction must be from 0 to 1, but is " +
-                         FixedNumber(policy.max_fraction(), 6));
+                         ShortestNumber(policy.max_fraction()));
   }
   if (policy.action() == BadLinePolicy::QUARANTINE) {
     lines->quarantine_path_ = QuarantinePath(policy, output_dir);
@@ -218,7 +218,7 @@ Status BadLines::CheckShare() const {
     return Status::Ok();
   }
   const std::lock_guard lock(mutex_);
-  return OverBudget("max_fraction: " + GeneralNumber(max_fraction_));
+  return OverBudget("max_fraction: " + ShortestNumber(max_fraction_));
 }
 
 Status TooManyBadLines(int64_t bad, const std::string& lines, std::string_view limit,

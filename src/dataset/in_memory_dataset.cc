@@ -12,7 +12,7 @@
 #include "config/grouping.h"
 #include "core/caught.h"
 #include "core/edit_distance.h"
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "core/shuffle.h"
 #include "data_feed.pb.h"
 #include "datafeed/bad_lines.h"
@@ -40,7 +40,7 @@ Status CheckRowOptions(const DataFeedDesc& desc, const InMemoryRows& rows) {
     return InvalidConfig("data_desc.pv_batch_size must be positive, but is " + std::to_string(desc.pv_batch_size()));
   }
   if (!(rows.sample_rate > 0 && rows.sample_rate <= 1)) {
-    return InvalidConfig("dataset.sample_rate must be in (0, 1], but is " + FixedNumber(rows.sample_rate, 6));
+    return InvalidConfig("dataset.sample_rate must be in (0, 1], but is " + ShortestNumber(rows.sample_rate));
   }
   return desc.input_type() == 0 ? Status::Ok() : LineBatchSchema(desc).status();
 }

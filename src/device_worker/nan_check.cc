@@ -3,7 +3,6 @@
 #include "batch/row_of_value.h"
 #include "core/edit_distance.h"
 #include "core/file.h"
-#include "core/float_text.h"
 #include "core/shortest_number.h"
 #include "core/words.h"
 #include "inspect/multi_slot_text.h"
@@ -64,7 +63,7 @@ std::string FirstInput(const TrainedBatch& trained) {
     if (at < 0) continue;
     const auto place = static_cast<size_t>(at);
     return "; slot \"" + slot.name + "\" of " + trained.context.DescribeRow(RowOfValue(batch, slot.id, place)) +
-           " holds " + ShortestNumber(WithoutNanSign(values[place]));
+           " holds " + ShortestNumber(values[place]);
   }
   return "";
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "batch/batch_pool.h"
-#include "core/number_format.h"
 #include "core/rng.h"
+#include "core/shortest_number.h"
 #include "data_feed.pb.h"
 #include "inspect/batch_json.h"
 #include "model/lowering.h"
@@ -57,8 +57,8 @@ Result<const Tensor*> Floats(OpSession& session, const std::string& name) {
 Status Compare(const std::string& what, size_t i, double value, double expected, double tolerance) {
   if (std::isnan(value) && std::isnan(expected)) return Status::Ok();
   if (std::abs(value - expected) <= tolerance * std::max(1.0, std::abs(expected))) return Status::Ok();
-  return BadData("test: " + what + "[" + std::to_string(i) + "] is " + FixedNumber(value, 6) + ", expected " +
-                 FixedNumber(expected, 6));
+  return BadData("test: " + what + "[" + std::to_string(i) + "] is " + ShortestNumber(value) + ", expected " +
+                 ShortestNumber(expected));
 }
 
 /// The sum of `of` times weights.

@@ -4,17 +4,17 @@
 #include <utility>
 
 #include "core/hash.h"
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 
 namespace millrace {
 
 Result<std::unique_ptr<RandomReader>> RandomReader::Create(float low, float high, uint64_t seed,
                                                            std::vector<TensorSpec> shapes) {
   if (!(low < high)) {
-    return InvalidConfig("low " + FixedNumber(low, 6) + " is not below high " + FixedNumber(high, 6));
+    return InvalidConfig("low " + ShortestNumber(low) + " is not below high " + ShortestNumber(high));
   }
   if (!std::isfinite(high - low)) {
-    return InvalidConfig("from low " + FixedNumber(low, 6) + " to high " + FixedNumber(high, 6) +
+    return InvalidConfig("from low " + ShortestNumber(low) + " to high " + ShortestNumber(high) +
                          " is further than float32 reaches");
   }
   MR_TRY(CheckInstanceSpecs(shapes));

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "runtime/finite_variables.h"
 
 namespace millrace {
@@ -25,7 +25,7 @@ Status CheckFinite(const std::vector<LoDTensor>& item) {
     const int64_t rows = values.dims().rank() == 0 ? 1 : values.dims()[0];
     const int64_t width = values.numel() / rows;
     return BadData(
-        "output " + std::to_string(i) + " of the reader: " + FixedNumber(value, 6) + " (row " +
+        "output " + std::to_string(i) + " of the reader: " + ShortestNumber(value) + " (row " +
         std::to_string(at / width) + ", value " + std::to_string(at % width) +
         ", from 0), which trains the parameters to nan; leave such rows out, or give a value for what is missing");
   }

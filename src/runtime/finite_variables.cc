@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/float_text.h"
 #include "core/on_threads.h"
 #include "core/shortest_number.h"
 #include "kernels/non_finite.h"
@@ -34,7 +33,7 @@ std::string DescribeValues(const Tensor& tensor) {
   const int64_t first = FirstNonFinite(values);
   return " " + tensor.dims().ToString() + ": " + std::to_string(count) + " of " + std::to_string(values.size()) +
          " values, the first is number " + std::to_string(first) + " (" +
-         ShortestNumber(WithoutNanSign(values[static_cast<size_t>(first)])) + ")";
+         ShortestNumber(values[static_cast<size_t>(first)]) + ")";
 }
 
 std::string DescribeTensor(const Tensor& tensor) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/hash.h"
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "model.pb.h"
 #include "program/ctr_accessor.h"
 #include "program/field_traits.h"
@@ -92,7 +92,7 @@ Status CtrRows::Check(std::span<const float> gradients) const {
   for (size_t at = 0; at < gradients.size(); at += static_cast<size_t>(dim())) {
     if (gradients[at + kShow] > 0) continue;
     return BadData(
-        "table \"" + name_ + "\": the examples of a row have " + FixedNumber(gradients[at + kShow], 6) +
+        "table \"" + name_ + "\": the examples of a row have " + ShortestNumber(gradients[at + kShow]) +
         " shows, and show_scale divides gradients by them: give each example one or more, or set show_scale: false");
   }
   return Status::Ok();

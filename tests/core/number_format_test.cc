@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/float_text.h"
+#include "core/shortest_number.h"
 
 namespace millrace {
 namespace {
@@ -26,6 +27,15 @@ TEST(NumberFormat, WritesWhatPrintfWritesInTheCLocale) {
     }
   }
   EXPECT_EQ(FixedNumber(-std::nan(""), 2), "nan");
+}
+
+// FixedNumber(x, 6) showed the max_norm that is refused as -0.000000.
+TEST(ShortestNumber, ShowsWhatIsRefused) {
+  EXPECT_EQ(ShortestNumber(-1e-9), "-1e-09");
+  EXPECT_EQ(ShortestNumber(1.0000001F), "1.0000001");
+  EXPECT_EQ(ShortestNumber(0.1), "0.1");
+  EXPECT_EQ(ShortestNumber(0.1F), "0.1");
+  EXPECT_EQ(ShortestNumber(-std::nan("")), "nan");
 }
 
 TEST(ParseDouble, ReadsAWholeTextAndNothingElse) {

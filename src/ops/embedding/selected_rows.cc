@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "ops/float_input.h"
 #include "ops/kernel.h"
 #include "ops/sparse_gradient.h"
@@ -66,7 +66,7 @@ Status InferClipByNorm(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   if (context.op().Float("max_norm") <= 0) {
-    return context.Error("max_norm must be above 0, but is " + FixedNumber(context.op().Float("max_norm"), 6));
+    return context.Error("max_norm must be above 0, but is " + ShortestNumber(context.op().Float("max_norm")));
   }
   context.SetOutput("Out", x);
   return Status::Ok();

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "kernels/not_a_number.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
@@ -18,7 +18,7 @@ Status InferClip(InferShapeContext& context) {
   const float min = context.op().Float("min");
   const float max = context.op().Float("max");
   const bool told = !context.HasInput("Min") && !context.HasInput("Max");
-  if (told && min > max) return context.Error("min " + FixedNumber(min, 6) + " is above max " + FixedNumber(max, 6));
+  if (told && min > max) return context.Error("min " + ShortestNumber(min) + " is above max " + ShortestNumber(max));
   context.SetOutput("Out", x);
   return Status::Ok();
 }

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 
@@ -14,7 +14,7 @@ Status InferIncrement(InferShapeContext& context) {
   }
   const float step = context.op().Float("step");
   if (x.dtype != DType::kFloat32 && x.dtype != DType::kFloat64 && step != std::nearbyint(step)) {
-    return context.Error("step " + FixedNumber(step, 6) + " is no whole number, and X is " +
+    return context.Error("step " + ShortestNumber(step) + " is no whole number, and X is " +
                          std::string(DTypeName(x.dtype)) + ": a loop that counts with it would not end");
   }
   context.SetOutput("Out", x);

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "kernels/lane_sums.h"
 #include "kernels/not_a_number.h"
 #include "ops/axis_lines.h"
@@ -127,7 +127,7 @@ Status InferPNorm(InferShapeContext& context) {
   if (!axis.is_all()) MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
   const float order = context.op().Float("porder");
   if (!std::isfinite(order) || order < 1) {
-    return context.Error("porder is " + FixedNumber(order, 6) + "; supported are 1 and above, without infinity");
+    return context.Error("porder is " + ShortestNumber(order) + "; supported are 1 and above, without infinity");
   }
   x.dims = axis.Reduced(x.dims);
   context.SetOutput("Out", x);

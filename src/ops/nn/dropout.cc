@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
@@ -23,7 +23,7 @@ struct DropoutRule {
                            how + "\"");
     }
     if (!(rule.prob >= 0 && rule.prob <= 1)) {
-      return InvalidConfig(op.type() + ": dropout_prob is from 0 to 1, not " + FixedNumber(rule.prob, 6));
+      return InvalidConfig(op.type() + ": dropout_prob is from 0 to 1, not " + ShortestNumber(rule.prob));
     }
     return rule;
   }

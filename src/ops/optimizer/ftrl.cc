@@ -1,4 +1,4 @@
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "ops/optimizer/optimizer_kernel.h"
 
 namespace millrace {
@@ -35,7 +35,7 @@ struct Ftrl {
 
 Status CheckPower(InferShapeContext& context) {
   const float power = context.op().Float("lr_power");
-  if (!(power <= 0)) return context.Error("lr_power is " + FixedNumber(power, 6) + "; it must not be above 0");
+  if (!(power <= 0)) return context.Error("lr_power is " + ShortestNumber(power) + "; it must not be above 0");
   return InferOptimizer(context, Ftrl::kStates, Ftrl::kScalars);
 }
 

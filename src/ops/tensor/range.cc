@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 
@@ -38,7 +38,7 @@ class RangeKernel : public BoundKernel<RangeKernel> {
       const double count = std::ceil((end - start) / step);
       constexpr double kMost = 1LL << 32;
       if (step == 0 || !(count < kMost)) {
-        return BadData("from " + FixedNumber(start, 6) + " to " + FixedNumber(end, 6) + " by " + FixedNumber(step, 6));
+        return BadData("from " + ShortestNumber(start) + " to " + ShortestNumber(end) + " by " + ShortestNumber(step));
       }
       const auto size = static_cast<int64_t>(std::max(count, 0.0));
       T* out = out_->Resize<T>({size});

@@ -119,7 +119,7 @@ TEST(ControlFlow, HalfAStepOfAnIntegerIsRefused) {
   ProgramDesc program = CountingProgram(2);
   program.mutable_blocks(1)->mutable_ops(0)->mutable_attrs(0)->set_f(0.5F);
   EXPECT_THAT(CompileError(program), HasSubstr("block 1 op[0] increment"));
-  EXPECT_THAT(CompileError(program), HasSubstr("step 0.500000 is no whole number, and X is int64"));
+  EXPECT_THAT(CompileError(program), HasSubstr("step 0.5 is no whole number, and X is int64"));
 }
 
 TEST(ControlFlow, AGradientThroughALoopIsRefusedWithWhatToDo) {
