@@ -7,7 +7,7 @@
 
 #include "batch/class_weight.h"
 #include "core/lower_case.h"
-#include "core/number_format.h"
+#include "core/shortest_number.h"
 
 namespace millrace {
 namespace {
@@ -138,11 +138,11 @@ std::string ScoreMetrics::Text() {
     if (measure.is_of_shares != AreShares()) continue;
     const std::string name = (task_.empty() ? "" : task_ + "/") + measure.name;
     text += name + " " + ValueText(&measure) + "  ";
-    if (are_finite_ && measure.clipped > 0) remarks += "\n" + ClippedText(name, measure.clipped);
+    if (are_finite_ && measure.clipped > 0) remarks += "\n" + ClippedText(name, *measure.info, measure.clipped);
   }
   text += "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
   if (!are_finite_ || AreShares() || !are_likelihoods_) return text + remarks;
-  const std::string label = GeneralNumber(static_cast<double>(*other_label_));
+  const std::string label = ShortestNumber(static_cast<double>(*other_label_));
   if (is_of_classes()) {
     return (task_.empty() ? "" : task_ + ": ") + text + ": a label is " + label +
            ", so nothing is measured; they are classes from 0 to " + std::to_string(columns_.count - 1);

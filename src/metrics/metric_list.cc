@@ -31,21 +31,46 @@ Status RegisterBuiltinMetrics(MetricRegistry& registry) {
   using enum MetricLabels;
   using enum MetricBetter;
   using enum OfClasses;
+  using enum MetricReads;
   MR_TRY(registry.Add("AUC", "area under the ROC curve",
-                      {kTwo, kHigher, MakeAuc, true, kLast, ExactAuc, AucBound, MakeAucOfLogits}));
-  MR_TRY(registry.Add(
-      "LOGLOSS", "mean negative log likelihood",
-      {kShares, kLower, MakeLogLoss, true, kLabels, nullptr, nullptr, MakeLogLossOfLogits, kLogLossClip, true}));
+                      {.labels = kTwo,
+                       .better = kHigher,
+                       .make = MakeAuc,
+                       .is_weighted = true,
+                       .exact = ExactAuc,
+                       .bound = AucBound,
+                       .of_logits = MakeAucOfLogits}));
+  MR_TRY(registry.Add("LOGLOSS", "mean negative log likelihood",
+                      {.labels = kShares,
+                       .better = kLower,
+                       .make = MakeLogLoss,
+                       .is_weighted = true,
+                       .of_classes = kLabels,
+                       .of_logits = MakeLogLossOfLogits,
+                       .clipped_at = kLogLossClip,
+                       .reads = kProbabilitiesOnly}));
   MR_TRY(registry.Add("NORMALIZED_ENTROPY", "log loss over the entropy of the mean label",
-                      {kShares, kLower, MakeNormalizedEntropy, true, kLast, nullptr, nullptr,
-                       MakeNormalizedEntropyOfLogits, kLogLossClip, true}));
+                      {.labels = kShares,
+                       .better = kLower,
+                       .make = MakeNormalizedEntropy,
+                       .is_weighted = true,
+                       .of_logits = MakeNormalizedEntropyOfLogits,
+                       .clipped_at = kLogLossClip,
+                       .reads = kProbabilitiesOnly}));
   MR_TRY(registry.Add("CALIBRATION", "sum of predictions over sum of labels",
-                      {kAny, kNearerToOne, MakeCalibration, true}));
+                      {.better = kNearerToOne, .make = MakeCalibration, .is_weighted = true, .reads = kProbability}));
   MR_TRY(registry.Add("ACCURACY", "share of predictions on the label's side",
-                      {kTwo, kHigher, MakeAccuracy, true, kLikeliest, nullptr, nullptr, nullptr, 0, true}));
-  MR_TRY(registry.Add("GAUC", "AUC within groups", {kTwo, kHigher, nullptr, true}));
-  MR_TRY(registry.Add("MAE", "mean absolute error", {kAny, kLower, MakeMeanAbsoluteError, true}));
-  return registry.Add("RMSE", "root of the mean squared error", {kAny, kLower, MakeRootMeanSquaredError, true});
+                      {.labels = kTwo,
+                       .better = kHigher,
+                       .make = MakeAccuracy,
+                       .is_weighted = true,
+                       .of_classes = kLikeliest,
+                       .reads = kProbabilitiesOnly}));
+  MR_TRY(registry.Add("GAUC", "AUC within groups", {.labels = kTwo, .better = kHigher, .is_weighted = true}));
+  MR_TRY(registry.Add("MAE", "mean absolute error",
+                      {.better = kLower, .make = MakeMeanAbsoluteError, .is_weighted = true}));
+  return registry.Add("RMSE", "root of the mean squared error",
+                      {.better = kLower, .make = MakeRootMeanSquaredError, .is_weighted = true});
 }
 
 }  // namespace millrace

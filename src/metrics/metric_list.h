@@ -9,6 +9,13 @@
 
 namespace millrace {
 
+/// What a metric reads where a job names a logit as its `in`, and which predictions have a meaning.
+enum class MetricReads : uint8_t {
+  kAsNamed,            ///< the logit; every number has a meaning
+  kProbability,        ///< the probability that the loss makes of the logit; every number has a meaning
+  kProbabilitiesOnly,  ///< likewise, and numbers below 0 or above 1 have none
+};
+
 /// What is known of a metric beside its arithmetic. It is printed by the lower case of its name.
 struct MetricInfo {
   MetricLabels labels = MetricLabels::kAny;
@@ -22,7 +29,7 @@ struct MetricInfo {
   double (*bound)(std::span<const double> sums) = nullptr;
   std::unique_ptr<Metric> (*of_logits)() = nullptr;  ///< the same of logits; null: it reads probabilities
   double clipped_at = 0;                             ///< predictions nearer to 0 or 1 than this count as this near
-  bool is_of_probabilities = false;                  ///< predictions below 0 or above 1 have no meaning
+  MetricReads reads = MetricReads::kAsNamed;
 };
 
 /// Metrics by name, "AUC": MetricDesc.kind, or for others than those of Millrace MetricDesc.class_name.

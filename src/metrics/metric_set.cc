@@ -10,6 +10,7 @@
 #include "core/caught.h"
 #include "core/lower_case.h"
 #include "core/number_format.h"
+#include "core/shortest_number.h"
 #include "kernels/non_finite.h"
 #include "program/var_meta.h"
 #include "runtime/batch_check.h"
@@ -33,7 +34,7 @@ Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& 
 }
 
 int64_t RowsOutside(const MetricInfo& info, std::span<const float> predictions) {
-  if (!info.is_of_probabilities) return 0;
+  if (info.reads != MetricReads::kProbabilitiesOnly) return 0;
   return std::count_if(predictions.begin(), predictions.end(), [](float p) { return !(p >= 0 && p <= 1); });
 }
 
@@ -49,9 +50,10 @@ int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions, 
   });
 }
 
-std::string ClippedText(const std::string& name, int64_t rows) {
-  return name + ": " + std::to_string(rows) + (rows == 1 ? " prediction is" : " predictions are") +
-         " nearer than 1e-7 to 0 or 1 and count as 1e-7 from it";
+std::string ClippedText(const std::string& name, const MetricInfo& info, int64_t rows) {
+  const std::string clip = ShortestNumber(info.clipped_at);
+  return name + ": " + std::to_string(rows) + (rows == 1 ? " prediction is" : " predictions are") + " nearer than " +
+         clip + " to 0 or 1 and count as " + clip + " from it";
 }
 
 Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<MetricSpec>& specs,
@@ -184,7 +186,7 @@ MetricRemarks MetricSet::Remarks(const MetricValues& values, const MetricTotals&
     if (noted == 0 || CountOf(kOutside, i, totals) > 0) continue;
     const auto rows = static_cast<int64_t>(noted);
     if (entry.metric != nullptr) {
-      remarks.lines.emplace_back(name + " clipped", ClippedText(name, rows));
+      remarks.lines.emplace_back(name + " clipped", ClippedText(name, entry.info, rows));
       continue;
     }
     remarks.lines.emplace_back(name + " groups", name + ": left out " + std::to_string(rows) +

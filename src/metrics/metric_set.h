@@ -44,7 +44,7 @@ struct MetricRemarks {
 
 /// How many of `predictions` a metric clips (MetricInfo::clipped_at), and what is said of so many.
 int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions, bool are_logits);
-std::string ClippedText(const std::string& name, int64_t rows);
+std::string ClippedText(const std::string& name, const MetricInfo& info, int64_t rows);
 
 /// A bound below it is not worth a word.
 inline constexpr double kLeastBound = 1e-4;

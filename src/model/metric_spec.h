@@ -18,7 +18,8 @@ struct MetricSpec {
   /// Variable, [B, 1]: how much a row counts; 0: not at all, whatever its label and prediction are. Empty: every row
   /// once.
   std::string weights = {};
-  int metric = 0;          ///< its number in the model
+  int metric = 0;                ///< its number in the model
+  std::string probability = {};  ///< variable: what the loss makes of `prediction` where that is a logit; else empty
   std::string logit = {};  ///< variable, [B, 1], that the prediction is the sigmoid of; empty: order by the prediction
 };
 

@@ -1,7 +1,6 @@
 #include "model/model_compiler.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -14,28 +13,24 @@
 namespace millrace {
 namespace {
 
-/// Whether a metric is of probabilities. Those that go by the order alone read logits as well.
-bool IsOfProbabilities(const std::string& kind) {
-  const std::string_view kinds[] = {"LOGLOSS", "NORMALIZED_ENTROPY", "CALIBRATION", "ACCURACY"};
-  return std::find(std::begin(kinds), std::end(kinds), kind) != std::end(kinds);
-}
-
-/// The variable that a metric reads, or "" with the mistake noted: in place of a logit the probability that a loss
-/// makes of it, where the metric is of these.
-std::string MetricInput(Lowering& lowering, const std::string& where, const LoweredLoss& loss, const std::string& name,
-                        bool is_of_probabilities) {
+/// Takes the variable that a metric names, with the probability that a loss makes of it; "" with the mistake noted.
+void TakeMetricInput(Lowering& lowering, const std::string& where, const LoweredLoss& loss, const std::string& name,
+                     MetricSpec* spec) {
+  spec->prediction = name;
   for (const LoweredTask& task : loss.tasks) {
     const std::vector<std::string>& known = task.predictions;
-    if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
   }
-  const std::optional<std::string> in = lowering.Input(where, "in", name);
-  if (!in) return "";
+  spec->prediction = lowering.Input(where, "in", name).value_or("");
+  if (spec->prediction.empty()) return;
   for (const LoweredTask& task : loss.tasks) {
-    if (task.logit == *in && is_of_probabilities) return task.predictions[0];
+    if (task.logit != spec->prediction) continue;
+    spec->probability = task.predictions[0];
+    return;
   }
-  if (lowering.main().vars().find(*in)->second.dtype == DType::kFloat32) return *in;
+  if (lowering.main().vars().find(spec->prediction)->second.dtype == DType::kFloat32) return;
+  spec->prediction.clear();
   lowering.Problem(where, "in: \"" + name + "\" does not hold floats");
-  return "";
 }
 
 /// The loss that a metric goes with: the one it names, its only one, or the one whose prediction it reads; null: none.
@@ -91,7 +86,7 @@ std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& l
   const std::string where = "metric " + spec.kind;
   const LoweredTask* const task = TaskOf(loss, metric, of.loss);
   if (task != nullptr) spec.prediction = task->predictions[0];
-  if (metric.has_in()) spec.prediction = MetricInput(lowering, where, loss, metric.in(), IsOfProbabilities(spec.kind));
+  if (metric.has_in()) TakeMetricInput(lowering, where, loss, metric.in(), &spec);
   spec.label = metric.has_label() ? metric.label() : task != nullptr ? task->label : "";
   if (metric.has_label()) (void)lowering.OneValueSlot(where, "label", metric.label());
   if (spec.label.empty() && lowering.model().loss_size() > 1 && !loss.loss.empty()) {

@@ -40,6 +40,15 @@ class Variables {
 
 bool IsTable(const VarDesc* var) { return var != nullptr && var->type().type() == VarType::SPARSE_TABLE; }
 
+/// Where a metric of probabilities names a logit, lets it read the probability that the loss makes of it.
+void ReadProbabilities(const MetricRegistry& registry, std::vector<MetricSpec>* metrics) {
+  for (MetricSpec& spec : *metrics) {
+    const MetricInfo* const info = registry.Find(spec.kind);
+    if (info == nullptr || info->reads == MetricReads::kAsNamed || spec.probability.empty()) continue;
+    spec.prediction = spec.probability;
+  }
+}
+
 }  // namespace
 
 Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const Environment& environment,
@@ -48,6 +57,7 @@ Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& 
   std::vector<ModelMistake> of_model;
   Result<CompiledModel> model = CompileModel(desc.model(), schema, environment.ops, environment, form, &of_model, stop);
   for (ModelMistake& mistake : of_model) mistakes->push_back({std::move(mistake.path), std::move(mistake.message)});
+  if (model.ok()) ReadProbabilities(environment.metrics, &model->metrics);
   return model;
 }
 

@@ -11,6 +11,7 @@
 #include "core/rng.h"
 #include "metrics/group_sample.h"
 #include "metrics/metric_list.h"
+#include "metrics/metric_set.h"
 #include "model.pb.h"
 
 namespace millrace {
@@ -128,6 +129,14 @@ std::unique_ptr<Metric> MakeMetric(MetricDesc::Kind kind) {
 double ValueOf(MetricDesc::Kind kind, const Rows& rows) {
   const std::unique_ptr<Metric> metric = MakeMetric(kind);
   return metric->Compute(SumsOf(*metric, rows.view(0, rows.labels.size())));
+}
+
+// A plugin's metric with another clip was told of 1e-7.
+TEST(MetricsTest, ClippedTextShowsTheClipOfTheMetric) {
+  MetricInfo info;
+  info.clipped_at = 1e-3;
+  EXPECT_EQ(ClippedText("mine", info, 2),
+            "mine: 2 predictions are nearer than 0.001 to 0 or 1 and count as 0.001 from it");
 }
 
 TEST(MetricsTest, EveryKindThatAJobMayNameIsRegisteredUnderItsNameOnce) {

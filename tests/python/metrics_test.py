@@ -205,7 +205,7 @@ class MetricsTest(unittest.TestCase):
         report = millrace.Job.from_text(job).fit(data, data, verbose=False)
         self.assertTrue(np.isnan(report.evaluation["odd"]))
         self.assertAlmostEqual(report.evaluation["order"], auc(data["x"], data["click"], np.ones(len(data["x"]))), delta=1e-9)
-        self.assertTrue(any(line.startswith("evaluation: odd: nan: ") and '"z" is no probability' in line
+        self.assertTrue(any(line.startswith("evaluation: odd: nan: ") and '"z" is not a probability' in line
                             for line in report.metric_remarks), report.metric_remarks)
 
     def test_a_gauc_that_cannot_be_computed_says_why(self):
@@ -234,7 +234,7 @@ class MetricsTest(unittest.TestCase):
         job.save_model(self.path("model"))
         scores = np.float64(millrace.Predictor(self.path("model")).predict(data))
         clipped = ((scores < 1e-7) | (scores > 1 - 1e-7)).sum()
-        says = "logloss: %d predictions are nearer than 1e-7 to 0 or 1 and count as 1e-7 from it"
+        says = "logloss: %d predictions are nearer than 1e-07 to 0 or 1 and count as 1e-07 from it"
         self.assertIn(says % clipped, report.metric_remarks)
         line = says % (np.abs(np.float64(data["x"])) > np.log(1e7 - 1)).sum()
         self.assertIn("evaluation: " + line, report.metric_remarks)

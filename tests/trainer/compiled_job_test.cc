@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/default_environment.h"
 #include "e2e/small_job.h"
 #include "program/var_meta.h"
 #include "trainer/in_process.h"
@@ -11,6 +12,7 @@
 namespace millrace {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr const char* kOfASlot = "e.A";
@@ -42,6 +44,31 @@ TEST_F(CompiledJobTest, AWatchedVariableOfASlotIsThere) {
   const auto job = CompiledJob::Create(LoadTrainerDesc(request).value(), DefaultEnvironment(), "", {kOfASlot});
   ASSERT_TRUE(job.ok()) << job.status().ToString();
   EXPECT_TRUE((*job)->train().vars().contains(kOfASlot));
+}
+
+// The names of these metrics stood in the compiler of models, and MetricInfo had other ones.
+TEST_F(CompiledJobTest, AMetricsEntrySaysWhetherItReadsTheProbabilityOfALogit) {
+  ConfigRequest request;
+  request.file = small_.DeepJob("");
+  request.overrides = {"model.layer[2].fc.act=NONE", "model.loss[0].kind=SIGMOID_CROSS_ENTROPY", "model.metric[0].in=y",
+                       "model.metric[1].in=y", "model.metric[2].in=y"};
+  const auto read = [&](const Environment& environment) {
+    const auto job = CompiledJob::Create(LoadTrainerDesc(request).value(), environment, "");
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    std::vector<std::string> variables;
+    for (const MetricSpec& spec : (*job)->model().metrics) variables.push_back(spec.kind + " " + spec.prediction);
+    return variables;
+  };
+  EXPECT_THAT(read(DefaultEnvironment()),
+              ElementsAre("AUC y", "LOGLOSS prediction", "CALIBRATION prediction", "GAUC prediction"));
+  Environment environment = CopyOf(DefaultEnvironment());
+  environment.metrics = MetricRegistry();
+  for (const auto& [name, doc, info] : DefaultEnvironment().metrics.entries()) {
+    MetricInfo mine = info;
+    if (name == "AUC") mine.reads = MetricReads::kProbability;
+    ASSERT_TRUE(environment.metrics.Add(name, doc, std::move(mine)).ok());
+  }
+  EXPECT_EQ(read(environment)[0], "AUC prediction");
 }
 
 TEST_F(CompiledJobTest, TheNearestNameOfAVariableMayBeASlots) {
