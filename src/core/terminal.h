@@ -13,8 +13,8 @@ void GuardStandardError();
 /// The stream itself, for what moves the cursor on purpose.
 std::FILE* Unguarded(std::FILE* stream);
 
-/// Writes a text to standard output in the same way; what programs write there as data is not for it. False when it was
-/// not taken, with the reason in errno.
+/// Writes text to standard output with the same escaping. Do not use it for data. False if it could not be written,
+/// with the reason in errno.
 bool PrintOut(const std::string& text);
 
 }  // namespace millrace
