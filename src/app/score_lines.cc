@@ -26,6 +26,7 @@
 #include "core/number_format.h"
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
+#include "datafeed/scoring_feeds.h"
 #include "dataset/queue_dataset.h"
 #include "features/feature_plan.h"
 #include "kernels/non_finite.h"
@@ -285,6 +286,17 @@ Status ExplainMissingSlot(Status failure, const Predictor& predictor, const Data
   if (failure.code() != StatusCode::kBadData) return failure;
   const auto& feeds = predictor.feeds();
   std::string names;
+  if (failure.message().find(" columns, as the job's csv.names says, found ") != std::string::npos) {
+    // Lines without header do not say which of their columns is missing.
+    for (const Slot& slot : desc.multi_slot_desc().slots()) {
+      const bool is_needed = std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end();
+      if (!is_needed) names += (names.empty() ? "" : ", ") + slot.name();
+    }
+    if (names.empty()) return failure;
+    return {failure.code(),
+            failure.message() +
+                "\n  --without reads lines that lack the columns of slots on which no score depends: " + names};
+  }
   for (const Slot& slot : desc.multi_slot_desc().slots()) {
     if (!IsAbout(failure.message(), slot.name(), desc)) continue;
     if (std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end()) return failure;
@@ -456,8 +468,8 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   QueueDatasetOptions options;
   options.reads_ahead = ReadsAhead(file, desc.batch_size());
   options.stop = stop;
-  MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset,
-            QueueDataset::Create(desc, {file}, environment.feeds, std::move(options)));
+  MR_ASSIGN(const DataFeedFactory feeds, ScoringFeeds(environment.feeds, desc));
+  MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset, QueueDataset::Create(desc, {file}, feeds, std::move(options)));
   std::unique_ptr<Comparison> comparison;
   if (!request.compare.empty()) {
     MR_ASSIGN(comparison, Comparison::Create(request.compare, request.tolerance));

@@ -37,21 +37,28 @@ std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
 
 /// What to do about a text that stands where a value should, and by which other programs mean that there is none;
 /// nothing for other texts.
-std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_view text) {
+std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_view text, bool scores) {
   if (!MeansNothing(text)) return "";
-  const std::string quoted = text == "\\N" ? "\\\\N" : std::string(text);
-  return "; where it means that there is no value, say csv { missing: \"" + quoted + "\" }" +
-         (feature.is_dense && !feature.has_default && feature.defaults.empty()
-              ? std::string(" and what stands for one, ") +
-                    (feature.makes_ids ? "default: \"...\"" : "default_from: MEDIAN") +
-                    " of the feature, as its slot is dense"
-              : "");
+  const std::string missing = "csv { missing: \"" + (text == "\\N" ? "\\\\N" : std::string(text)) + "\" }";
+  const bool needs_default = feature.is_dense && !feature.has_default && feature.defaults.empty();
+  const std::string advice = needs_default ? missing + " and what stands for one, " +
+                                                 (feature.makes_ids ? "default: \"...\"" : "default_from: MEDIAN") +
+                                                 " of the feature, as its slot is dense"
+                                           : missing;
+  if (!scores) return "; where it means that there is no value, say " + advice;
+  return std::string("; where it means that there is no value, ") + (needs_default ? "" : "leave it empty, or ") +
+         "train again with " + advice;
 }
 
 /// Whether what `csv` says of spaces and missing values is for the texts of the format.
 bool TakesCsv(const DataFeedDesc& desc) { return desc.name() == "csv" || TextRuleOf(desc) == TextRule::kCanonical; }
 
 }  // namespace
+
+std::string FormatAdvice(const std::string& what, const std::string& format) {
+  return "this is " + what + ": data_desc.name: \"" + format + "\" trains on it, and predictor --format=" + format +
+         " scores it";
+}
 
 bool MeansNothing(std::string_view text) {
   constexpr std::string_view kWords[] = {"NA",   "N/A", "#N/A", "n/a", "na", "NULL", "null", "Null", "None",
@@ -95,6 +102,7 @@ void FeaturePlans::ForgetSaid() const {
 ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, Source source)
     : FormatFeed(schema, setup.options),
       source_(source),
+      scores_(setup.scores),
       takes_missing_(TakesCsv(desc)),
       statistics_(setup.statistics),
       row_(setup.plan),
@@ -200,7 +208,7 @@ LineResult ColumnFeed::FailRow(std::string_view line, const FeatureError& error)
   const bool may_be_missing = takes_missing_ && error.kind == FeatureError::Kind::kBadValue;
   Fail(LineKindOf(error.kind), feature.name,
        of_column + "expected " + error.expected + ", found " + shown +
-           (may_be_missing ? AdviceOnMissing(feature, error.text) : ""),
+           (may_be_missing ? AdviceOnMissing(feature, error.text, scores_) : ""),
        at + 1);
   return LineResult::kBad;
 }

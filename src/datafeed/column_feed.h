@@ -39,6 +39,9 @@ struct ColumnSetup {
   /// the feed.
   FeatureStatistics* statistics = nullptr;
   std::shared_ptr<SaidOnce> said;  ///< by the feeds of this plan; null: nothing is said
+  /// Rows are scored with a saved model, whose job no advice can change, and lines may lack the columns of slots that
+  /// the schema lacks.
+  bool scores = false;
 };
 
 /// A feed of a format whose rows have named columns, of which features make slots (data_desc.feature): a class of its
@@ -71,6 +74,8 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
 
   /// Whose columns are read.
   const FeaturePlan& plan() const { return plan_; }
+  /// As ColumnSetup has it.
+  bool scores() const { return scores_; }
 
  private:
   LineResult MakeRow(std::string_view line, std::span<const FeatureRow::List> lists);
@@ -81,6 +86,7 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   LineResult FailRow(std::string_view line, const FeatureError& error);
 
   const Source source_;
+  const bool scores_;
   const bool takes_missing_;  ///< csv.missing can say what means that there is no value
   FeatureStatistics* const statistics_;
   FeatureRow row_;  ///< without statistics
@@ -93,6 +99,9 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   NumberForms forms_;
   int64_t rows_ = 0;
 };
+
+/// What to do about input that is `what` ("JSON lines"), which the format of this name reads.
+std::string FormatAdvice(const std::string& what, const std::string& format);
 
 /// Whether other programs mean by this text that there is no value: "NA", "null".
 bool MeansNothing(std::string_view text);

@@ -53,6 +53,20 @@ char OtherDelimiter(std::string_view line, char delimiter) {
 
 std::string Named(char delimiter) { return delimiter == '\t' ? "\\t" : std::string(1, delimiter); }
 
+/// Says of a first line that it is not CSV but of another format; empty: it may be CSV.
+std::string OtherFormat(std::string_view line) {
+  if (line.starts_with("PAR1")) return FormatAdvice("a Parquet file", "parquet");
+  if (line.starts_with("ARROW1")) return FormatAdvice("an Arrow file", "arrow");
+  if (line.starts_with("{\"") || line.starts_with("{ \"")) return FormatAdvice("JSON lines", "json");
+  return "";
+}
+
+/// What to do about lines whose ends are not seen; empty: they are.
+std::string_view OtherLineEnds(std::string_view line) {
+  if (line.find('\r') == std::string_view::npos) return "";
+  return "a CR in it: lines end with LF or CRLF; where a file ends them with CR alone, convert it: tr '\\r' '\\n'";
+}
+
 bool IsBlankLine(std::string_view line) {
   return std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t'; });
 }
@@ -73,10 +87,12 @@ Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema
   std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, desc, DialectOf(desc)));
   feed->trained_.assign(desc.feature_states().column().begin(), desc.feature_states().column().end());
   feed->said_ = setup.said;
+  feed->of_job_ = ColumnsOfSlots(desc);
   std::vector<FeatureMistake> mistakes;
   const std::vector<std::string> names = CsvColumnNames(desc, &mistakes);
   feed->has_headers_ = names.empty();
   if (!names.empty()) MR_TRY(feed->TakeNames(names, "data_desc.csv.names"));
+  if (!names.empty() && setup.scores) feed->TakeShortLines();
   return std::unique_ptr<DataFeed>(std::move(feed));
 }
 
@@ -86,15 +102,15 @@ CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup,
 
 Status CsvColumnFeed::TakeHeader(std::string_view header) {
   note_.clear();
-  if (!has_headers_ || (header == header_ && !places_.empty())) return Status::Ok();
-  if (header.starts_with("PAR1")) {
-    return BadData(
-        "this is a Parquet file: data_desc.name: \"parquet\" trains on it, and predictor --format=parquet scores it");
-  }
+  if (!has_headers_ || (header == header_ && !layout_.places.empty())) return Status::Ok();
+  if (const std::string other = OtherFormat(header); !other.empty()) return BadData(other);
   if (header.starts_with("\xFF\xFE") || header.starts_with("\xFE\xFF")) {
     return BadData("this is UTF-16; texts are UTF-8 here: iconv -f UTF-16 -t UTF-8");
   }
   MR_ASSIGN(const std::vector<std::string> names, NamesOf(header, dialect_));
+  if (const std::string_view ends = OtherLineEnds(header); !ends.empty() && names != layout_.names) {
+    return BadData("the header has " + std::string(ends));
+  }
   MR_TRY(CheckDelimiter(header, names));
   MR_TRY(TakeNames(names, "the header"));
   header_ = header;
@@ -123,7 +139,12 @@ Status CsvColumnFeed::CheckDelimiter(std::string_view header, const std::vector<
   if (seems == 0) return Status::Ok();
   return BadData("the header has " + std::to_string(names.size()) + (names.size() == 1 ? " column" : " columns") +
                  " where the delimiter is \"" + Named(dialect_.delimiter) + "\"; it seems to be \"" + Named(seems) +
-                 "\": csv { delimiter: \"" + Named(seems) + "\" }");
+                 "\": " + AdviceOnDelimiter(seems));
+}
+
+std::string CsvColumnFeed::AdviceOnDelimiter(char other) const {
+  if (!scores()) return "csv { delimiter: \"" + Named(other) + "\" }";
+  return "predictor --pipe_command=\"tr '" + Named(other) + "' '" + Named(dialect_.delimiter) + "'\"";
 }
 
 void CsvColumnFeed::NoteChanges(const std::vector<std::string>& names) {
@@ -171,15 +192,30 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
   // With none of them the first line is likely to be one of values.
   const bool is_none = of == "the header" && absent == columns.size();
   if (!problems.empty())
-    return BadData(problems + (is_none ? "; files without a header need csv { names: [...] }" : ""));
-  places_ = std::move(places);
-  names_ = names;
-  named_ = {names_.begin(), names_.end()};
+    return BadData(problems + (!is_none   ? ""
+                               : scores() ? "; a header comes before the lines, as in training"
+                                          : "; files without a header need csv { names: [...] }"));
+  layout_ = {names, std::move(places)};
+  named_ = {layout_.names.begin(), layout_.names.end()};
   first_bytes_.reset();
-  for (const std::string& name : names_) {
+  for (const std::string& name : layout_.names) {
     if (!name.empty()) first_bytes_.set(static_cast<unsigned char>(name[0]));
   }
   return Status::Ok();
+}
+
+bool CsvColumnFeed::IsOfJob(const std::string& column) const {
+  return std::binary_search(of_job_.begin(), of_job_.end(), column);
+}
+
+void CsvColumnFeed::TakeShortLines() {
+  Layout layout;
+  for (size_t i = 0; i < layout_.names.size(); ++i) {
+    if (layout_.places[i] < 0 && IsOfJob(layout_.names[i])) continue;
+    layout.names.push_back(layout_.names[i]);
+    layout.places.push_back(layout_.places[i]);
+  }
+  if (layout.names.size() < layout_.names.size()) short_ = std::move(layout);
 }
 
 LineResult CsvColumnFeed::Read(std::string_view line) {
@@ -189,17 +225,24 @@ LineResult CsvColumnFeed::Read(std::string_view line) {
     if (FailHeader(line)) return LineResult::kBad;
     line = CsvLine(line, true);
   }
-  if (!cut_.Cut(line, places_, texts(), begins())) [[unlikely]] {
+  const Layout* layout = &layout_;
+  bool is_cut = cut_.Cut(line, layout->places, texts(), begins());
+  if (is_cut && cut_.count() == short_.places.size()) [[unlikely]] {
+    layout = &short_;
+    is_cut = cut_.Cut(line, layout->places, texts(), begins());
+  }
+  if (!is_cut) [[unlikely]] {
     Fail(LineErrorKind::kBadValue, "",
-         "expected " + cut_.error().expected + ", found " + ShownField(cut_.error().found), cut_.error().at + 1);
+         "expected " + cut_.error().expected + ", found " + ShownField(cut_.error().found) + HintOn(line),
+         cut_.error().at + 1);
     return LineResult::kBad;
   }
   if (cut_.count() == 1 && IsBlankLine(line)) [[unlikely]] {
     ++counted().blank_lines;
     return LineResult::kBlank;
   }
-  if (cut_.count() != places_.size()) [[unlikely]] {
-    if (cut_.count() < places_.size() || !options().ignore_trailing) {
+  if (const size_t width = layout->places.size(); cut_.count() != width) [[unlikely]] {
+    if (cut_.count() < width || !options().ignore_trailing) {
       return FailHeader(line) ? LineResult::kBad : FailWidth(line);
     }
     ++counted().trailing_lines;
@@ -221,54 +264,67 @@ std::optional<bool> CsvColumnFeed::HeaderAgain(std::string_view line) const {
       return feature.words.Find(names[0], TextHash(names[0])) != WordList::kNone;
     };
     const auto& features = plan().features();
-    if (!has_headers_ || names != names_ || std::any_of(features.begin(), features.end(), is_word)) return std::nullopt;
+    if (!has_headers_ || names != layout_.names || std::any_of(features.begin(), features.end(), is_word))
+      return std::nullopt;
     return true;
   }
-  const std::vector<std::string>& columns = plan().columns();
-  const auto found = std::count_if(columns.begin(), columns.end(), [&](const std::string& column) {
+  // Statistics read some of the columns that the job reads, and every reading has to say the same of a header.
+  const auto found = std::count_if(of_job_.begin(), of_job_.end(), [&](const std::string& column) {
     return std::find(names.begin(), names.end(), column) != names.end();
   });
+  const std::vector<std::string>& own = names.size() == short_.names.size() ? short_.names : layout_.names;
   // Half of a row of words may be like names by chance.
-  const bool is_header = (found >= 2 && 2 * static_cast<size_t>(found) > columns.size()) ||
-                         std::is_permutation(names.begin(), names.end(), names_.begin(), names_.end());
+  const bool is_header = (found >= 2 && 2 * static_cast<size_t>(found) > of_job_.size()) ||
+                         std::is_permutation(names.begin(), names.end(), own.begin(), own.end());
   if (!is_header) return std::nullopt;
-  bool is_alike = names.size() == places_.size();
-  for (size_t i = 0; is_alike && i < places_.size(); ++i) {
-    is_alike = places_[i] < 0 || names[i] == columns[static_cast<size_t>(places_[i])];
-  }
+  bool is_alike = names.size() == own.size();
+  for (size_t i = 0; is_alike && i < own.size(); ++i) is_alike = names[i] == own[i] || !IsOfJob(own[i]);
   return is_alike;
 }
 
 bool CsvColumnFeed::FailHeader(std::string_view line) {
   const std::optional<bool> is_alike = HeaderAgain(line);
   if (!is_alike.has_value()) return false;
+  const std::string joined = has_headers_ ? ", as of files that were put together" : "";
   const std::string again = has_headers_ ? "the header once more" : "a header, where csv.names says that there is none";
   if (*is_alike) {
     return !Fail(LineErrorKind::kBadValue, "",
-                 "expected values, found " + again + ", as of files that were put together" +
-                     (names_.size() > 1 ? "" : "; a file of several columns may have it as a value"),
+                 "expected values, found " + again + joined +
+                     (layout_.names.size() > 1 ? "" : "; a file of several columns may have it as a value"),
                  1);
   }
   return !FailForGood(LineErrorKind::kBadValue, "",
                       "expected values, found a header of other columns, or of another order, than " +
-                          std::string(has_headers_ ? "the file's first" : "csv.names") +
-                          ", as of files that were put together: the lines behind it would be misread; keep such "
+                          std::string(has_headers_ ? "the file's first" : "csv.names") + joined +
+                          ": the lines behind it would be misread; keep such "
                           "files apart, each with its header",
                       1);
 }
 
+std::string CsvColumnFeed::HintOn(std::string_view line) const {
+  const std::string other = OtherFormat(line);
+  if (!other.empty()) return "; " + other;
+  const std::string_view ends = OtherLineEnds(line);
+  return ends.empty() ? "" : "; the line has " + std::string(ends);
+}
+
 LineResult CsvColumnFeed::FailWidth(std::string_view line) {
-  const std::string expected = "expected " + std::to_string(places_.size()) + " columns, as the " +
-                               (has_headers_ ? "file's header" : "job's csv.names") + " says, found " +
-                               std::to_string(cut_.count());
-  if (cut_.count() < places_.size()) {
+  const size_t width = layout_.places.size();
+  const std::string without_some =
+      short_.names.empty() ? ""
+                           : " (or " + std::to_string(short_.names.size()) + " without those of the slots left out)";
+  const std::string expected = "expected " + std::to_string(width) + " columns, as the " +
+                               (has_headers_ ? "file's header" : "job's csv.names") + " says" + without_some +
+                               ", found " + std::to_string(cut_.count());
+  if (cut_.count() < width) {
     const char other = cut_.count() == 1 ? OtherDelimiter(line, dialect_.delimiter) : 0;
-    const std::string advice = other == 0 ? ""
-                                          : "; where values are cut by \"" + Named(other) +
-                                                "\", say csv { delimiter: \"" + Named(other) + "\" }";
+    const std::string advice =
+        other == 0 ? HintOn(line)
+                   : "; where values are cut by \"" + Named(other) + "\", say " + AdviceOnDelimiter(other);
     Fail(LineErrorKind::kMissingValues, "", expected + advice, line.size() + 1);
   } else {
-    Fail(LineErrorKind::kTrailing, "", expected + " (trailing_values: IGNORE takes more)", cut_.first_beyond() + 1);
+    Fail(LineErrorKind::kTrailing, "",
+         expected + (scores() ? "" : " (trailing_values: IGNORE takes more)") + HintOn(line), cut_.first_beyond() + 1);
   }
   return LineResult::kBad;
 }

@@ -25,12 +25,24 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
 
  private:
   CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, CsvDialect dialect);
+  /// What a line has at which position.
+  struct Layout {
+    std::vector<std::string> names;
+    std::vector<int> places;  ///< the column of the plan, or -1
+  };
+
   LineResult Read(std::string_view line) override;
   /// kBadData for a header whose names are those of the plan where another delimiter cuts it.
   Status CheckDelimiter(std::string_view header, const std::vector<std::string>& names) const;
   /// Finds the columns of the plan among `names`.
   Status TakeNames(const std::vector<std::string>& names, const std::string& of);
+  /// Lays out lines without the columns of slots that are not read.
+  void TakeShortLines();
+  bool IsOfJob(const std::string& column) const;
   LineResult FailWidth(std::string_view line);
+  /// What a line that is wrong seems to be.
+  std::string HintOn(std::string_view line) const;
+  std::string AdviceOnDelimiter(char other) const;
   /// Whether a value is the name of a column, as all values of a header are.
   bool IsName(std::string_view text) const {
     return !text.empty() && first_bytes_[static_cast<unsigned char>(text[0])] && named_.contains(text);
@@ -47,13 +59,14 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   CsvCutter cut_;
   bool has_headers_ = false;
   std::string header_;
-  std::vector<std::string> names_;              ///< of the columns of the file
+  Layout layout_;                               ///< of the file
+  Layout short_;                                ///< of lines that may lack columns; empty: none may
   std::unordered_set<std::string_view> named_;  ///< the same
   std::bitset<256> first_bytes_;                ///< of the same
   std::string note_;
   std::vector<std::string> trained_;  ///< columns of the file that trained first; empty: not known
   std::shared_ptr<SaidOnce> said_;
-  std::vector<int> places_;  ///< by position in a line: the column of the plan, or -1
+  std::vector<std::string> of_job_;  ///< columns that slots of the job are made of, sorted
 };
 
 /// The columns that a header names.

@@ -28,7 +28,12 @@ constexpr char kZero[kNumberPadding + 2] = "0";
 constexpr std::string_view kMissing = std::string_view(kZero).substr(0, 0);
 
 /// What people take for JSON.
-std::string HintOn(std::string_view line) {
+std::string HintOn(std::string_view line, bool is_first) {
+  if (is_first && line.starts_with("PAR1")) return "; " + FormatAdvice("a Parquet file", "parquet");
+  if (is_first && line.starts_with("ARROW1")) return "; " + FormatAdvice("an Arrow file", "arrow");
+  if (is_first && line.find_first_of("{[") == line.npos && line.find_first_of(",;\t") != line.npos) {
+    return "; " + FormatAdvice("CSV, as it seems", "csv");
+  }
   if (line.starts_with('[')) return "; each line is to be an object of its own, without [ ] around all of them";
   for (const std::string_view value : {":NaN", ": NaN", ":Infinity", ": Infinity", ":-Infinity", ": -Infinity"}) {
     if (line.find(value) != line.npos) return "; JSON has no NaN and no Infinity: write null";
@@ -84,7 +89,7 @@ class JsonLines final : public ColumnFeed {
     if (error != simdjson::SUCCESS) {
       Fail(LineErrorKind::kBadValue, "",
            (path_.empty() ? "expected a JSON object" : "key \"" + path_ + "\": expected JSON") +
-               std::string(", found what is none: ") + simdjson::error_message(error) + HintOn(line));
+               std::string(", found what is none: ") + simdjson::error_message(error) + HintOn(line, lines_ == 0));
       return LineResult::kBad;
     }
     ++lines_;

@@ -320,6 +320,20 @@ std::vector<FeatureSpec> ReadFeatures(const DataFeedDesc& desc, std::vector<Feat
   return features;
 }
 
+std::vector<std::string> ColumnsOfSlots(const DataFeedDesc& desc) {
+  std::vector<FeatureMistake> ignored;
+  const std::vector<FeatureSpec> features = ReadFeatures(desc, &ignored);
+  std::vector<bool> is_read(features.size());
+  std::set<std::string> columns;
+  for (size_t i = features.size(); i-- > 0;) {  // `of` are features above
+    const FeatureSpec& feature = features[i];
+    if (!feature.desc->is_used() && !is_read[i]) continue;
+    columns.insert(feature.columns.begin(), feature.columns.end());
+    for (const int part : feature.of) is_read[static_cast<size_t>(part)] = true;
+  }
+  return {columns.begin(), columns.end()};
+}
+
 std::vector<std::string> WordColumns(const DataFeedDesc& desc) {
   std::vector<FeatureMistake> ignored;
   std::set<std::string> columns;

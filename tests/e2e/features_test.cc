@@ -372,6 +372,80 @@ TEST(FeaturesJob, WithoutAColumnsNameNamesTheSlot) {
       HasSubstr("--without: the model's lines have no slot \"click\", but a column, which --without=label leaves out"));
 }
 
+TEST(FeaturesJob, StatisticsSayOfAHeaderOfAnotherOrderWhatTheTrainingSays) {
+  const CsvJob csv(60);
+  const std::string text = ReadFile(csv.File(0)).value();
+  const std::string job = csv.Job("update_mode: SERIAL");
+  // Statistics are taken of age and country, which both headers have at the same places.
+  ASSERT_TRUE(
+      WriteFileAtomically(csv.File(0), text + "genres,age,country,click\n" + text.substr(text.find('\n') + 1)).ok());
+  Process swapped("trainer", {"--trainer_desc=" + job});
+  EXPECT_EQ(swapped.Wait(), 3);
+  EXPECT_THAT(swapped.errors(),
+              HasSubstr("found a header of other columns, or of another order, than the file's first"));
+  ASSERT_TRUE(WriteFileAtomically(csv.File(0), text + text).ok());
+  Process again("trainer", {"--trainer_desc=" + job});
+  EXPECT_EQ(again.Wait(), 3);
+  EXPECT_THAT(again.errors(), HasSubstr("expected values, found the header once more"));
+}
+
+TEST(FeaturesJob, LinesWithoutHeaderMayLackTheColumnsOfSlotsThatAreLeftOut) {
+  const CsvJob csv(60);
+  std::string lines = ReadFile(csv.File(0)).value();
+  lines.erase(0, lines.find('\n') + 1);
+  std::string bare;  // without the first column, the label's
+  for (size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1) {
+    bare += lines.substr(at + 2, lines.find('\n', at) - at - 1);
+  }
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(WriteFileAtomically(csv.File(i), lines).ok());
+  const std::string out = csv.folder() + "/out";
+  const std::string job = csv.Job("update_mode: SERIAL", R"(csv { names: ["click", "age", "country", "genres"] })");
+  TrainToTheEnd(job, out);
+  const std::string file = csv.folder() + "/bare.csv";
+  ASSERT_TRUE(WriteFileAtomically(file, bare).ok());
+  const std::string model = "--model_dir=" + out + "/model";
+  Process whole("predictor", {model, "--input=" + csv.File(0), "--without=label"});
+  EXPECT_EQ(whole.Wait(), 0) << whole.errors();
+  Process lacking("predictor", {model, "--input=" + file, "--without=label"});
+  EXPECT_EQ(lacking.Wait(), 0) << lacking.errors();
+  EXPECT_EQ(lacking.output(), whole.output());
+  Process unsaid("predictor", {model, "--input=" + file});
+  EXPECT_EQ(unsaid.Wait(), 3);
+  EXPECT_THAT(unsaid.errors(), HasSubstr("expected 4 columns, as the job's csv.names says, found 3"));
+  EXPECT_THAT(unsaid.errors(),
+              HasSubstr("--without reads lines that lack the columns of slots on which no score depends: label"));
+  ASSERT_TRUE(WriteFileAtomically(file, "30\n").ok());
+  Process narrow("predictor", {model, "--input=" + file, "--without=label"});
+  EXPECT_EQ(narrow.Wait(), 3);
+  EXPECT_THAT(narrow.errors(),
+              HasSubstr("expected 4 columns, as the job's csv.names says (or 3 without those of the slots "
+                        "left out), found 1"));
+}
+
+TEST(FeaturesJob, ScoringAdvisesWhatWorksWithASavedModel) {
+  const CsvJob csv(60);
+  const std::string out = csv.folder() + "/out";
+  const std::string job = csv.Job("update_mode: SERIAL");
+  TrainToTheEnd(job, out);
+  const std::string file = csv.folder() + "/new";
+  const auto errors_of = [&](const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(file, text).ok());
+    Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + file});
+    EXPECT_EQ(scored.Wait(), 3);
+    return scored.errors();
+  };
+  EXPECT_THAT(errors_of("click,age,country,genres\n1,NA,a,b\n"),
+              HasSubstr("leave it empty, or train again with csv { missing: \"NA\" }"));
+  EXPECT_THAT(errors_of("click;age;country;genres\n1;20;a;b\n"), HasSubstr("predictor --pipe_command=\"tr ';' ','\""));
+  EXPECT_THAT(errors_of("1,20,a,b\n"), HasSubstr("a header comes before the lines, as in training"));
+  EXPECT_THAT(errors_of("{\"click\": 1, \"age\": 20}\n"), HasSubstr("predictor --format=json scores it"));
+  EXPECT_THAT(errors_of("click,age,country,genres\r1,20,a,b\r"), HasSubstr("tr '\\r' '\\n'"));
+  ASSERT_TRUE(WriteFileAtomically(file, "click,age,country,genres\n1,20,a,b\n").ok());
+  Process json("predictor", {"--model_dir=" + out + "/model", "--input=" + file, "--format=json"});
+  EXPECT_EQ(json.Wait(), 3);
+  EXPECT_THAT(json.errors(), HasSubstr("predictor --format=csv scores it"));
+}
+
 TEST(FeaturesJob, AFileWithoutTheLabelIsScoredWithoutAFlagAndSaysThatThereAreNoMetrics) {
   const CsvJob csv(300);
   const std::string out = csv.folder() + "/out";
