@@ -83,7 +83,7 @@ class Predictor:
             text = b"\n".join(_line(line, number) for number, line in enumerate(given, 1))
         without = [without] if isinstance(without, str) else list(without)
         for name in without:
-            slot = self._slot(name)
+            slot = self._left_out(name)
             if slot.is_needed:
                 raise ConfigError('without: the score depends on slot "%s"' % name)
         return self._finite(self._told(self._predictor.score_text(text, without), "predict_lines"))
@@ -108,6 +108,8 @@ class Predictor:
             return self._finite(self._told(self._predictor.score_frame(frame, without), "predict"))
         if not isinstance(columns, Mapping):
             shape = getattr(columns, "shape", None)
+            if self._predictor.has_features() and not by_slot and shape is None:
+                raise ConfigError("predict: a data frame, or a dict of columns (arrays or lists), not a %s" % type(columns).__name__)
             raise ConfigError("predict: a dict of values by slot, not %s" % (
                 repr(columns) if shape is None else "an array %s; the score depends on %s" % (
                     list(shape), ", ".join(slot.name for slot in self.slots if slot.is_needed))))
@@ -147,9 +149,22 @@ class Predictor:
         """The scores, with a warning where some are not finite."""
         odd = np.flatnonzero(~np.isfinite(scores))
         if odd.size:
-            warnings.warn("%d of %d scores are not finite; the first: %s of row %d, from 0" % (
+            warnings.warn("%d of %d scores are not finite; the first: %s of row %d (rows count from 0)" % (
                 odd.size, scores.size, scores.flat[odd[0]], odd[0] // len(self.predictions)), MillraceWarning, stacklevel=3)
         return scores
+
+    def _left_out(self, name):
+        """The slot of `without`; of a name that is a column's, names the slots that are made of it."""
+        if name not in self._by_name and self._predictor.has_features():
+            readers = [slot for slot in self.slots
+                       if name in self._predictor.columns([other.name for other in self.slots if other is not slot])]
+            needed = [slot.name for slot in readers if slot.is_needed]
+            if needed:
+                raise ConfigError('without: the score depends on column "%s", of which slot "%s" is made' % (name, needed[0]))
+            if readers:
+                raise ConfigError('without: the model has no slot "%s", but a column, which without=%s leaves out' % (
+                    name, [slot.name for slot in readers]))
+        return self._slot(name)
 
     def _slot(self, name):
         if isinstance(name, str) and name in self._by_name:

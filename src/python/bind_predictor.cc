@@ -19,6 +19,7 @@
 #include "datafeed/drop_zeros.h"
 #include "datafeed/file_columns.h"
 #include "datafeed/frame_feed.h"
+#include "datafeed/scoring_feeds.h"
 #include "dataset/dataset.h"
 #include "features/feature_spec.h"
 #include "program/text_proto.h"
@@ -117,6 +118,7 @@ class PyPredictor {
       return Predictor::Load(folder, environment.ops, options);
     });
     names_ = predictor_->columns();
+    if (has_features()) feeds_of_columns_ = ValueOrThrow(ScoringFeeds(environment.feeds, predictor_->data_desc()));
   }
 
   /// Names of the columns of scores.
@@ -152,14 +154,15 @@ class PyPredictor {
       MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer(WithAbsent(without, text)));
       if (scorer->feed == nullptr) {
         const DataFeedDesc desc = LinesWithout(scorer->without);
-        const bool is_text = environment.feeds.ReadsText(desc.name());
+        const DataFeedFactory& feeds = has_features() ? feeds_of_columns_ : environment.feeds;
+        const bool is_text = feeds.ReadsText(desc.name());
         if (!is_text && desc.feature_size() > 0) {
           return InvalidConfig("predict_lines: the model reads files of \"" + desc.name() +
                                "\", which are no text; predict takes a data frame, or the path of a .parquet file");
         }
         const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
-        MR_ASSIGN(scorer->feed, environment.feeds.Create(feed_class, *scorer->schema, desc));
-        MR_ASSIGN(scorer->cut, environment.feeds.CutOf(feed_class, *scorer->schema, desc));
+        MR_ASSIGN(scorer->feed, feeds.Create(feed_class, *scorer->schema, desc));
+        MR_ASSIGN(scorer->cut, feeds.CutOf(feed_class, *scorer->schema, desc));
       }
       const int64_t before = scorer->feed->counters().zeros_dropped;
       MR_TRY(ScoreLines(text, *scorer, stop, &scored->scores));
@@ -436,7 +439,8 @@ class PyPredictor {
   }
 
   std::unique_ptr<const Predictor> predictor_;
-  std::vector<std::string> names_;  ///< of the columns of scores
+  DataFeedFactory feeds_of_columns_;  ///< of a model with features
+  std::vector<std::string> names_;    ///< of the columns of scores
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scorer>> free_;
   SlotShares shares_;                ///< of the latest rows

@@ -185,7 +185,7 @@ class PredictorTest(unittest.TestCase):
 
     def test_scores_of_lines_that_are_not_finite_are_said(self):
         lines = [support.line((0, [0.5, dense], [[3], [4], [5]])) for dense in (1.0, float("nan"), 2.0)]
-        with self.assertWarnsRegex(millrace.MillraceWarning, "1 of 3 scores are not finite; the first: nan of row 1, from 0"):
+        with self.assertWarnsRegex(millrace.MillraceWarning, "1 of 3 scores are not finite; the first: nan of row 1 .rows count from 0."):
             scores = millrace.Predictor(self.model).predict_lines(lines)
         self.assertEqual(np.isnan(scores).tolist(), [False, True, False])
 
@@ -226,6 +226,20 @@ class PredictorTest(unittest.TestCase):
             os.rename(folder + "/out/model", folder + "/model")
             with self.assertRaisesRegex(millrace.ConfigError, "is another one than the Predictor was pickled with"):
                 pickle.loads(pickled)
+
+    def test_lines_without_a_header_may_lack_columns_that_no_score_depends_on(self):
+        path = os.path.join(self.folder, "bare.csv")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines("%d,%s\n" % (i % 2, "abc"[i % 3]) for i in range(60))
+        text = CITY.replace('name: "csv"', 'name: "csv" csv { names: ["click", "city"] }').replace('name: "label"', 'name: "label" from: "click"')
+        millrace.Job.from_text(text % {"train": path, "step": "hash {}", "eval": ""}, output_dir=self.folder + "/bare").run()
+        model = millrace.Predictor(self.folder + "/bare/model")
+        whole = model.predict_lines("1,a\n0,b\n", without="label")
+        np.testing.assert_array_equal(model.predict_lines("a\nb\n", without="label"), whole)
+        with self.assertRaisesRegex(millrace.ConfigError, r"no slot \"click\", but a column, which without=\['label'\] leaves out"):
+            model.predict_lines("a\n", without="click")
+        with self.assertRaisesRegex(millrace.ConfigError, "a data frame, or a dict of columns .arrays or lists., not a list"):
+            model.predict([{"city": "a"}])
 
     def test_a_bad_line_is_named_by_its_number(self):
         with self.assertRaises(millrace.DataError) as caught:
