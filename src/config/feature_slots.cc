@@ -57,6 +57,9 @@ Result<std::vector<std::string>> WordsOf(std::string_view text, bool keeps_space
     const std::string_view line = text.substr(begin, end - begin);
     begin = text.substr(end).starts_with("\r\n") ? end + 2 : end + 1;
     const std::string where = "line " + std::to_string(++number) + ": ";
+    if (FindNoUtf8(line) < line.size()) {
+      return InvalidConfig(where + "a word is not UTF-8; convert the file: iconv -f LATIN1 -t UTF-8");
+    }
     CsvMistake mistake;
     if (!CutCsvHeader(line, dialect, &word, &mistake)) {
       return InvalidConfig(where + "expected " + mistake.expected + ", found " + mistake.found +

@@ -51,6 +51,12 @@ TEST(VocabularyFileTest, WordsAreReadAsCsvReadsValues) {
   EXPECT_EQ(Words(" a \nb\n\" c \"\n", true), (Texts{" a ", "b", " c "}));
 }
 
+TEST(VocabularyFileTest, WordsThatAreNotUtf8AreRefusedWithTheirLine) {
+  EXPECT_EQ(Words("Wien\nZ\xFCrich\n"),
+            Texts{"\"words.txt\": line 2: a word is not UTF-8; convert the file: iconv -f LATIN1 -t UTF-8"});
+  EXPECT_EQ(Words("Z\xC3\xBCrich\n"), Texts{"Z\xC3\xBCrich"});
+}
+
 TEST(VocabularyFileTest, WhatIsMoreThanAWordALineIsRefused) {
   EXPECT_EQ(Words("Wien\nGraz\t41\n"),
             Texts{"\"words.txt\": line 2: expected a word, found a tab behind it; a file has a word a line and nothing "
