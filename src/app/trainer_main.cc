@@ -225,8 +225,11 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   }
   MR_TRY(Agreed(ranks, folder.status()));
   if (FLAGS_print_ops.empty()) {
-    const FeaturePreparation how{
-        .resume = resume, .output_dir = output_dir, .ranks = ranks, .terminal = leads ? stderr : nullptr};
+    const FeaturePreparation how{.resume = resume,
+                                 .output_dir = output_dir,
+                                 .ranks = ranks,
+                                 .reads_again = true,
+                                 .terminal = leads ? stderr : nullptr};
     MR_TRY(PrepareFeatures(how, loaded.environment, stop, &config));
   }
   const Result<std::shared_ptr<const CompiledJob>> compiled =

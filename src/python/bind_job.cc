@@ -272,7 +272,7 @@ class PyJob {
       if (!lacks_rows) {
         const bool leads = group == nullptr || group->leads();
         MR_TRY(Agreed(group, leads ? CheckInputHeaders(loaded.config, own, stop) : Status::Ok()));
-        const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
+        const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group, .reads_again = true};
         MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
         NoteColumns(&loaded.config);
         NoteWholeNumbers(&loaded.config);

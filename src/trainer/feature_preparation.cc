@@ -295,9 +295,26 @@ Status PrepareKnown(const FeaturePreparation& how, const Environment& environmen
       "the output folder of the training, knows them");
 }
 
+/// The rows of a pipe come once: reading it again waits for another writer, or finds nothing.
+Status CheckReadTwice(const FeaturePreparation& how, const LoadedConfig& config) {
+  if (!how.reads_again || !NeedsStatistics(config.desc->data_desc())) return Status::Ok();
+  for (const std::string& file : config.pass_files.empty() ? config.files : config.pass_files[0]) {
+    std::error_code unknown;
+    const std::filesystem::file_type type = std::filesystem::status(file, unknown).type();
+    const bool is_pipe = type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket;
+    if (!is_pipe && type != std::filesystem::file_type::character) continue;
+    return InvalidConfig(
+        "\"" + Harmless(file) +
+        "\" is no plain file: a pipe can be read only once, and this job reads it twice (statistics of "
+        "features, training): write its rows to a file");
+  }
+  return Status::Ok();
+}
+
 Status Prepare(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
                LoadedConfig* config) {
   MR_TRY(PrepareKnown(how, environment, stop, config));
+  MR_TRY(CheckReadTwice(how, *config));
   return NeedsStatistics(config->desc->data_desc()) ? TakeStates(how, environment, stop, stop, config) : Status::Ok();
 }
 
@@ -308,7 +325,8 @@ Status PrepareOnRanks(const FeaturePreparation& how, const Environment& environm
   MR_TRY(CheckRanksOfStep(*config->desc, ranks.size()));  // before the files are read
   const std::stop_token ended = ranks.common_end().Begin();
   const std::stop_callback give_up(stop, [&ranks] { ranks.common_end().GiveUp(); });
-  const Status known = ranks.leads() ? PrepareKnown(how, environment, ended, config) : Status::Ok();
+  Status known = ranks.leads() ? PrepareKnown(how, environment, ended, config) : Status::Ok();
+  if (ranks.leads() && known.ok()) known = CheckReadTwice(how, *config);
   MR_TRY(ranks.AgreeOnEnd(known, stop));
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
   MR_TRY(ranks.FromLeader(feed.mutable_feature_states()));

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "core/file.h"
@@ -420,6 +422,34 @@ TEST(FeaturesJob, LinesWithoutHeaderMayLackTheColumnsOfSlotsThatAreLeftOut) {
   EXPECT_THAT(narrow.errors(),
               HasSubstr("expected 4 columns, as the job's csv.names says (or 3 without those of the slots "
                         "left out), found 1"));
+}
+
+TEST(FeaturesJob, APipeThatStatisticsAndTrainingWouldReadIsRefused) {
+  const CsvJob csv(60);
+  const std::string text = ReadFile(csv.File(0)).value();
+  std::filesystem::remove(csv.File(0));
+  ASSERT_EQ(::mkfifo(csv.File(0).c_str(), 0600), 0);
+  Process refused("trainer", {"--trainer_desc=" + csv.Job("update_mode: SERIAL")});
+  EXPECT_EQ(refused.Wait(), 2);
+  EXPECT_THAT(refused.errors(), HasSubstr("a pipe can be read only once, and this job reads it twice (statistics of "
+                                          "features, training)"));
+  // Features that take no statistics read it once.
+  std::string job = ReadFile(csv.Job("update_mode: SERIAL")).value();
+  for (const std::string learned : {"default_from: MEDIAN standardize {}", "quantiles: 4", "min_count: 2"}) {
+    const size_t at = job.find(learned);
+    ASSERT_NE(at, std::string::npos);
+    job.replace(at, learned.size(),
+                learned[0] == 'd'   ? "default: \"0\""
+                : learned[0] == 'q' ? "boundaries: [30]"
+                                    : "words: [\"land, 3\"]");
+  }
+  ASSERT_TRUE(WriteFileAtomically(csv.folder() + "/once.prototxt", job).ok());
+  Process trained("trainer", {"--trainer_desc=" + csv.folder() + "/once.prototxt"});
+  {
+    std::ofstream writer(csv.File(0));  // waits for the reader
+    writer << text;
+  }
+  EXPECT_EQ(trained.Wait(), 0) << trained.errors();
 }
 
 TEST(FeaturesJob, ScoringAdvisesWhatWorksWithASavedModel) {
