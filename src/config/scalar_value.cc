@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "config/field_names.h"
 #include "core/edit_distance.h"
@@ -126,6 +129,15 @@ Parsed<bool> ParseBool(const ScalarText& value, const FieldDescriptor& field) {
   return {{}, error};
 }
 
+/// The value that other programs call so; null: none.
+const EnumValueDescriptor* ValueOfOthers(std::string_view name, const EnumDescriptor& type) {
+  constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"DAY_OF_WEEK", "WEEKDAY"}, {"DAYOFWEEK", "WEEKDAY"}, {"DOW", "WEEKDAY"}};
+  const auto* const known =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& one) { return one.first == name; });
+  return known == std::end(kNames) ? nullptr : type.FindValueByName(known->second);
+}
+
 Parsed<const EnumValueDescriptor*> ParseEnum(const ScalarText& value, const FieldDescriptor& field) {
   const EnumDescriptor& type = *field.enum_type();
   const std::string name = value.kind == Kind::kString ? value.string_value : std::string(value.text);
@@ -145,6 +157,9 @@ Parsed<const EnumValueDescriptor*> ParseEnum(const ScalarText& value, const Fiel
   std::vector<std::string_view> names;
   for (int i = 0; i < type.value_count(); ++i) names.push_back(type.value(i)->name());
   std::string error = type.name() + " has no value " + AsWritten(value);
+  if (const EnumValueDescriptor* const meant = ValueOfOthers(name, type); meant != nullptr) {
+    return {meant, error + "; did you mean " + std::string(meant->name()) + "?"};
+  }
   if (const std::string_view nearest = NearestName(name, names); !nearest.empty()) {
     return {type.FindValueByName(std::string(nearest)), error + "; did you mean " + std::string(nearest) + "?"};
   }
