@@ -109,8 +109,12 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
     for (const Slot& s : desc->multi_slot_desc().slots()) {
       names.push_back(s.name());
       const std::vector<std::string> columns = ColumnsOf(s.name(), *desc);
-      const bool is_read = std::find(columns.begin(), columns.end(), name) != columns.end();
-      if (is_read) readers += (readers.empty() ? "" : ",") + s.name();
+      if (std::find(columns.begin(), columns.end(), name) == columns.end()) continue;
+      if (std::find(feeds.begin(), feeds.end(), s.name()) != feeds.end()) {
+        return InvalidConfig("--without: the model's score depends on column \"" + name + "\", of which slot \"" +
+                             s.name() + "\" is made");
+      }
+      readers += (readers.empty() ? "" : ",") + s.name();
     }
     return InvalidConfig(
         "--without: the model's lines have no slot \"" + name + "\"" +
