@@ -114,9 +114,10 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
   return lines;
 }
 
-void BadLines::ShowNonFinite(const std::string& place) {
+void BadLines::ShowNonFinite(const std::string& place, bool has_columns) {
   Say("warning: " + place + ": a value of a float slot is NaN or infinite, and is taken as it is; " +
-      "data_desc.non_finite: REJECT_NON_FINITE makes a bad line of it\n");
+      "data_desc.non_finite: REJECT_NON_FINITE makes a bad line of it" +
+      (has_columns ? ", and csv { missing: \"nan\" } a missing value of the text nan" : "") + "\n");
 }
 
 Status BadLines::TakeQuarantined() {

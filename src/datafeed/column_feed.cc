@@ -1,9 +1,11 @@
 #include "datafeed/column_feed.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <iterator>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "core/utf8.h"
@@ -48,6 +50,13 @@ std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_vie
   if (!scores) return "; where it means that there is no value, say " + advice;
   return std::string("; where it means that there is no value, ") + (needs_default ? "" : "leave it empty, or ") +
          "train again with " + advice;
+}
+
+/// Whether a text is a number that no double holds, such as 1.8e308.
+bool IsBeyondDouble(std::string_view text) {
+  double unused = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), unused);
+  return error == std::errc::result_out_of_range && end == text.data() + text.size();
 }
 
 /// Whether what `csv` says of spaces and missing values is for the texts of the format.
@@ -183,11 +192,22 @@ LineResult ColumnFeed::MakeRow(std::string_view line, std::span<const FeatureRow
         slots[i].type == SlotType::kFloat ? Put(slots[i], row_.floats(feature)) : Put(slots[i], row_.ids(feature));
     if (is_put) [[likely]]
       continue;
-    const std::vector<int>& columns = plan_.features()[static_cast<size_t>(feature)].columns;
-    if (!columns.empty()) At(begins_[static_cast<size_t>(columns[0])] + 1);
+    FailPut(plan_.features()[static_cast<size_t>(feature)]);
     return LineResult::kBad;
   }
   return LineResult::kRow;
+}
+
+void ColumnFeed::FailPut(const FeaturePlan::Feature& feature) {
+  if (feature.columns.empty()) return;
+  At(begins_[static_cast<size_t>(feature.columns[0])] + 1);
+  if (error().kind != LineErrorKind::kNonFinite || !takes_missing_) return;
+  for (const int column : feature.columns) {
+    const std::string advice = AdviceOnMissing(feature, texts_[static_cast<size_t>(column)], scores_);
+    if (advice.empty()) continue;
+    Fail(LineErrorKind::kNonFinite, feature.name, error().message + advice, begins_[static_cast<size_t>(column)] + 1);
+    return;
+  }
 }
 
 LineResult ColumnFeed::PutNothing() {
@@ -205,9 +225,11 @@ LineResult ColumnFeed::FailRow(std::string_view line, const FeatureError& error)
       !error.text.empty() && !before(found, line.data()) && before(found, line.data() + line.size());
   const size_t at = is_in_line ? static_cast<size_t>(found - line.data()) : begins_.empty() ? 0 : begins_[column];
   const std::string shown = error.kind == FeatureError::Kind::kTooMany ? "more" : ShownField(error.text);
+  const bool is_too_large = error.expected == "a number" && IsBeyondDouble(error.text);
   const bool may_be_missing = takes_missing_ && error.kind == FeatureError::Kind::kBadValue;
   Fail(LineKindOf(error.kind), feature.name,
-       of_column + "expected " + error.expected + ", found " + shown +
+       of_column + "expected " + (is_too_large ? "a number that a 32-bit float holds" : error.expected) + ", found " +
+           shown + (is_too_large ? ", which is too large" : "") +
            (may_be_missing ? AdviceOnMissing(feature, error.text, scores_) : ""),
        at + 1);
   return LineResult::kBad;

@@ -80,6 +80,8 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
  private:
   LineResult MakeRow(std::string_view line, std::span<const FeatureRow::List> lists);
   LineResult PutNothing();
+  /// Says where the value of a Put that failed stands, and what to do about it.
+  void FailPut(const FeaturePlan::Feature& feature);
   /// kRow where the row is one of the times that are meant, kBlank where it is of others.
   LineResult LookAtTime();
   bool IsMissing(std::string_view text) const;

@@ -42,7 +42,7 @@ class LineReader {
     }
     if (const int64_t non_finite = feed.counters().non_finite; non_finite != non_finite_) [[unlikely]] {
       non_finite_ = non_finite;
-      bad_lines_->SawNonFinite([&] { return blocks_->DescribeLine(block.file, number); });
+      bad_lines_->SawNonFinite([&] { return blocks_->DescribeLine(block.file, number); }, HasColumns(feed));
     }
     const auto forms = static_cast<size_t>(feed.counters().number_forms);
     if (forms != form_lines_.size()) [[unlikely]]
@@ -53,6 +53,15 @@ class LineReader {
   void AddNames(const DataFeed& feed, PassStats* stats) const;
 
  private:
+  /// Whether values are texts of columns with names; `feed` is a DataFeed, or has one (FeedRows).
+  template <class Feed>
+  static bool HasColumns(const Feed& feed) {
+    if constexpr (requires { feed.feed(); }) {
+      return HasColumns(*feed.feed());
+    } else {
+      return dynamic_cast<const NamedValuesFeed*>(&feed) != nullptr;
+    }
+  }
   template <class Feed, class... Sink>
   static Result<LineResult> ReadFirst(const LineBlock& block, std::string_view line, Feed& feed, Sink&... sink) {
     if (block.header != nullptr) return LineResult::kBlank;

@@ -53,7 +53,7 @@ int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions, 
 std::string ClippedText(const std::string& name, const MetricInfo& info, int64_t rows) {
   const std::string clip = ShortestNumber(info.clipped_at);
   return name + ": " + std::to_string(rows) + (rows == 1 ? " prediction is" : " predictions are") + " nearer than " +
-         clip + " to 0 or 1 and count as " + clip + " from it";
+         clip + " to 0 or 1 and " + (rows == 1 ? "counts" : "count") + " as " + clip + " from it";
 }
 
 Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<MetricSpec>& specs,
