@@ -374,6 +374,43 @@ TEST(FeaturesJob, WithoutAColumnsNameNamesTheSlot) {
       HasSubstr("--without: the model's lines have no slot \"click\", but a column, which --without=label leaves out"));
 }
 
+TEST(FeaturesJob, TheTextNanOfANumberIsAdvisedAsAMissingValue) {
+  const TempDir folder = TempDir::Create("millrace_nan").value();
+  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/rows.csv", "label,x\n1,nan\n0,1\n").ok());
+  const std::string job = folder.path() + "/job.prototxt";
+  ASSERT_TRUE(WriteFileAtomically(job, "filelist: \"" + folder.path() + R"(/rows.csv"
+      data_desc { name: "csv" feature { name: "label" id {} is_dense: true } feature { name: "x" } }
+      model {
+        layer { name: "y" fc { in: "x" units: 1 } }
+        loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" }
+        optimizer { sgd { lr: 0.1 } }
+      })")
+                  .ok());
+  Process trained("trainer", {"--trainer_desc=" + job});
+  trained.Wait();
+  EXPECT_THAT(trained.errors(), HasSubstr("REJECT_NON_FINITE makes a bad line of it, and csv { missing: \"nan\" } a "
+                                          "missing value of the text nan\n"));
+}
+
+TEST(FeaturesJob, AColumnThatScoresDependOnIsNoAdviceForWithout) {
+  const CsvJob csv(40);
+  const std::string out = csv.folder() + "/out";
+  const std::string job = csv.Job("epochs: 1");
+  std::string text = ReadFile(job).value();
+  for (const std::string from : {"feature { name: \"age\" ", "in: [\"e\", \"age\"]"}) {
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, from.size(),
+                 from[0] == 'f' ? "feature { name: \"years\" from: \"age\" " : "in: [\"e\", \"years\"]");
+  }
+  ASSERT_TRUE(WriteFileAtomically(job, text).ok());
+  TrainToTheEnd(job, out);
+  Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + csv.File(0), "--without=age"});
+  EXPECT_EQ(scored.Wait(), 2);
+  EXPECT_THAT(scored.errors(),
+              HasSubstr("--without: the model's score depends on column \"age\", of which slot \"years\" is made"));
+}
+
 TEST(FeaturesJob, StatisticsSayOfAHeaderOfAnotherOrderWhatTheTrainingSays) {
   const CsvJob csv(60);
   const std::string text = ReadFile(csv.File(0)).value();

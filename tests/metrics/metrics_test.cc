@@ -137,6 +137,8 @@ TEST(MetricsTest, ClippedTextShowsTheClipOfTheMetric) {
   info.clipped_at = 1e-3;
   EXPECT_EQ(ClippedText("mine", info, 2),
             "mine: 2 predictions are nearer than 0.001 to 0 or 1 and count as 0.001 from it");
+  EXPECT_EQ(ClippedText("mine", info, 1),
+            "mine: 1 prediction is nearer than 0.001 to 0 or 1 and counts as 0.001 from it");
 }
 
 TEST(MetricsTest, EveryKindThatAJobMayNameIsRegisteredUnderItsNameOnce) {
