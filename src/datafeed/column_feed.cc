@@ -1,13 +1,12 @@
 #include "datafeed/column_feed.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <iterator>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
+#include "core/float_text.h"
 #include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "reader/field_value.h"
@@ -52,11 +51,14 @@ std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_vie
          "train again with " + advice;
 }
 
-/// Whether a text is a number that no double holds, such as 1.8e308.
-bool IsBeyondDouble(std::string_view text) {
+/// "too large" or "too small" for a number of which that is what is wrong; else empty.
+std::string_view BeyondDouble(std::string_view text) {
   double unused = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), unused);
-  return error == std::errc::result_out_of_range && end == text.data() + text.size();
+  switch (ParseDouble(text, &unused)) {
+    case FloatText::kOverflow: return "too large";
+    case FloatText::kUnderflow: return "too small";
+    default: return "";
+  }
 }
 
 /// Whether what `csv` says of spaces and missing values is for the texts of the format.
@@ -225,11 +227,11 @@ LineResult ColumnFeed::FailRow(std::string_view line, const FeatureError& error)
       !error.text.empty() && !before(found, line.data()) && before(found, line.data() + line.size());
   const size_t at = is_in_line ? static_cast<size_t>(found - line.data()) : begins_.empty() ? 0 : begins_[column];
   const std::string shown = error.kind == FeatureError::Kind::kTooMany ? "more" : ShownField(error.text);
-  const bool is_too_large = error.expected == "a number" && IsBeyondDouble(error.text);
+  const std::string_view beyond = error.expected == "a number" ? BeyondDouble(error.text) : "";
   const bool may_be_missing = takes_missing_ && error.kind == FeatureError::Kind::kBadValue;
   Fail(LineKindOf(error.kind), feature.name,
-       of_column + "expected " + (is_too_large ? "a number that a 32-bit float holds" : error.expected) + ", found " +
-           shown + (is_too_large ? ", which is too large" : "") +
+       of_column + "expected " + (beyond.empty() ? error.expected : "a number that a 32-bit float holds") + ", found " +
+           shown + (beyond.empty() ? "" : ", which is " + std::string(beyond)) +
            (may_be_missing ? AdviceOnMissing(feature, error.text, scores_) : ""),
        at + 1);
   return LineResult::kBad;
