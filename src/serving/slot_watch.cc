@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -15,27 +14,28 @@
 #include "runtime/tensor.h"
 
 namespace millrace {
-namespace {
 
-/// By slot with a vocabulary, the ids of values outside of it, in order. Ids in buckets are of other values as well.
-std::map<std::string, std::vector<uint64_t>> OovIdsOf(const DataFeedDesc& desc) {
-  std::map<std::string, std::vector<uint64_t>> ids_of;
+bool SlotWatch::Slot::IsOutsideVocabulary(uint64_t value) const {
+  return oov_hashes.empty() ? value < oov_buckets : std::binary_search(oov_hashes.begin(), oov_hashes.end(), value);
+}
+
+void SlotWatch::FindVocabularies(const DataFeedDesc& desc, std::vector<Slot>* slots) {
   std::vector<FeatureMistake> mistakes;
   for (const FeatureSpec& feature : ReadFeatures(desc, &mistakes)) {
     const FeatureDesc& steps = *feature.desc;
+    // Ids in buckets are of words and others alike.
     if (!steps.has_vocabulary() || steps.hash().buckets() > 0) continue;
-    std::vector<uint64_t>& ids = ids_of[feature.name];
-    ids.resize(static_cast<size_t>(steps.vocabulary().oov_buckets()));
-    std::iota(ids.begin(), ids.end(), uint64_t{0});
+    const auto slot =
+        std::find_if(slots->begin(), slots->end(), [&](const auto& one) { return one.name == feature.name; });
+    if (slot == slots->end()) continue;
+    slot->oov_buckets = static_cast<uint64_t>(steps.vocabulary().oov_buckets());
+    slot->share.has_vocabulary = slot->oov_buckets > 0;
     if (!steps.has_hash()) continue;
     const uint64_t seed = SeedOfHash(steps.hash(), feature.name);
-    for (uint64_t& id : ids) id = HashOfId(id, seed);
-    std::sort(ids.begin(), ids.end());
+    for (uint64_t id = 0; id < slot->oov_buckets; ++id) slot->oov_hashes.push_back(HashOfId(id, seed));
+    std::sort(slot->oov_hashes.begin(), slot->oov_hashes.end());
   }
-  return ids_of;
 }
-
-}  // namespace
 
 void SlotWatch::FindLookups(const Executable& executable, const Scope& root, std::vector<Table>* tables,
                             std::vector<Slot>* slots) {
@@ -77,7 +77,6 @@ Result<SlotWatch> SlotWatch::Create(const Executable& executable, const DataFeed
       for (const OpDesc::Var& input : op.inputs()) read.insert(input.arguments().begin(), input.arguments().end());
     }
   }
-  const std::map<std::string, std::vector<uint64_t>> oov_ids = OovIdsOf(desc);
   SlotWatch watch;
   for (const SlotSpec& spec : schema.used()) {
     if (!read.contains(spec.name)) continue;
@@ -87,13 +86,12 @@ Result<SlotWatch> SlotWatch::Create(const Executable& executable, const DataFeed
     slot.has_ids = spec.type == SlotType::kUint64;
     slot.has_offsets = !spec.is_dense;
     slot.width = static_cast<size_t>(spec.width);
-    if (const auto found = oov_ids.find(spec.name); found != oov_ids.end()) slot.oov_ids = found->second;
-    slot.share.has_vocabulary = !slot.oov_ids.empty();
   }
+  FindVocabularies(desc, &watch.slots_);
   FindLookups(executable, root, &watch.tables_, &watch.slots_);
   // A dense slot is never empty.
   std::erase_if(watch.slots_, [](const Slot& slot) {
-    const bool is_known = slot.table >= 0 || slot.vocabulary > 0 || !slot.oov_ids.empty();
+    const bool is_known = slot.table >= 0 || slot.vocabulary > 0 || slot.oov_buckets > 0;
     return !slot.has_offsets && !(slot.has_ids && is_known);
   });
   for (Table& table : watch.tables_) {
@@ -136,12 +134,12 @@ Status SlotWatch::Look(const SlotBatch& batch) {
 
 Status SlotWatch::LookAtIds(std::span<const uint64_t> ids, uint32_t weight, size_t number) {
   Slot& slot = slots_[number];
-  if (slot.oov_ids.empty() && slot.vocabulary == 0 && slot.table < 0) return Status::Ok();
+  if (slot.oov_buckets == 0 && slot.vocabulary == 0 && slot.table < 0) return Status::Ok();
   for (const uint64_t id : ids) {
     if (slot.padding >= 0 && id == static_cast<uint64_t>(slot.padding)) continue;
     slot.share.ids += weight;
-    if (!slot.oov_ids.empty()) {
-      if (std::binary_search(slot.oov_ids.begin(), slot.oov_ids.end(), id)) slot.share.unknown += weight;
+    if (slot.oov_buckets > 0) {
+      if (slot.IsOutsideVocabulary(id)) slot.share.unknown += weight;
     } else if (slot.table < 0) {
       if (id >= slot.vocabulary) slot.share.unknown += weight;
     } else {

@@ -46,13 +46,16 @@ class SlotWatch {
     SlotId id = 0;
     bool has_ids = false;
     bool has_offsets = false;
-    size_t width = 0;                    ///< of a dense slot
-    int table = -1;                      ///< of tables_
-    uint64_t salt = 0;                   ///< of the lookup
-    int64_t padding = -1;                ///< an id that has no row
-    std::vector<uint64_t> oov_ids = {};  ///< of values outside of its vocabulary, in order
-    uint64_t vocabulary = 0;             ///< rows of a matrix; 0: none, or what is beyond has no meaning
+    size_t width = 0;                       ///< of a dense slot
+    int table = -1;                         ///< of tables_
+    uint64_t salt = 0;                      ///< of the lookup
+    int64_t padding = -1;                   ///< an id that has no row
+    uint64_t oov_buckets = 0;               ///< ids below are of values outside of its vocabulary
+    std::vector<uint64_t> oov_hashes = {};  ///< which stand for these ids, in order; empty: they stay as they are
+    uint64_t vocabulary = 0;                ///< rows of a matrix; 0: none, or what is beyond has no meaning
     SlotShare share;
+
+    bool IsOutsideVocabulary(uint64_t value) const;
   };
   /// Keys that wait to be looked up together.
   struct Table {
@@ -64,6 +67,8 @@ class SlotWatch {
   };
   static constexpr size_t kKeys = 512;
 
+  /// Finds what is known of slots with a vocabulary.
+  static void FindVocabularies(const DataFeedDesc& desc, std::vector<Slot>* slots);
   /// Finds where a slot is looked up.
   static void FindLookups(const Executable& executable, const Scope& root, std::vector<Table>* tables,
                           std::vector<Slot>* slots);
