@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -28,7 +27,7 @@
 #include "datafeed/input_opener.h"
 #include "datafeed/scoring_feeds.h"
 #include "dataset/queue_dataset.h"
-#include "features/feature_plan.h"
+#include "features/feature_spec.h"
 #include "kernels/non_finite.h"
 #include "reader/line_file.h"
 #include "serving/absent_slots.h"
@@ -88,9 +87,7 @@ bool EraseSlot(const std::string& name, DataFeedDesc* desc) {
 
 /// The columns that features make a slot of.
 std::vector<std::string> ColumnsOf(const std::string& slot, const DataFeedDesc& desc) {
-  if (desc.feature_size() == 0) return {};
-  const auto plan = FeaturePlan::Create(desc, std::array{slot});
-  return plan.ok() ? (*plan)->columns() : std::vector<std::string>();
+  return ColumnsOfSlots(desc, [&](const FeatureDesc& feature) { return feature.name() == slot; });
 }
 
 // Takes slots that lines lack out of the description; the schema of what is left must still feed the model.

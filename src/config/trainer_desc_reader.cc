@@ -331,6 +331,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     }
     WarnOfTrainedSets(*config.desc, files.names, config.eval_sets, positions, &diagnostics);
     config.files = std::move(files.names);
+    for (const FileReadOnce& file : files.read_once) config.files_read_once.insert(file.name);
     WarnOfFewStreams(config, positions, &diagnostics);
     WarnOfSharedFiles(config, positions, &diagnostics);
   }

@@ -76,6 +76,8 @@ struct LoadedConfig {
   std::unique_ptr<TrainerDesc> desc;
   /// `desc.filelist` written out: what the dataset reads, in order. Empty without check_files.
   std::vector<std::string> files;
+  /// Those of `files` whose rows come once: named pipes, sockets and devices.
+  std::set<std::string> files_read_once;
   /// The sets of `desc.eval`, the one that is watched first. Empty without check_files.
   std::vector<EvalSet> eval_sets;
   /// The same of every `desc.incremental.pass`; `files` are then those of all, one behind the other. Of a pass that is

@@ -55,10 +55,8 @@ std::string Named(char delimiter) { return delimiter == '\t' ? "\\t" : std::stri
 
 /// Says of a first line that it is not CSV but of another format; empty: it may be CSV.
 std::string OtherFormat(std::string_view line) {
-  if (line.starts_with("PAR1")) return FormatAdvice("a Parquet file", "parquet");
-  if (line.starts_with("ARROW1")) return FormatAdvice("an Arrow file", "arrow");
   if (line.starts_with("{\"") || line.starts_with("{ \"")) return FormatAdvice("JSON lines", "json");
-  return "";
+  return ColumnarFormatAdvice(line);
 }
 
 /// What to do about lines whose ends are not seen; empty: they are.
@@ -87,7 +85,7 @@ Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema
   std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, desc, DialectOf(desc)));
   feed->trained_.assign(desc.feature_states().column().begin(), desc.feature_states().column().end());
   feed->said_ = setup.said;
-  feed->of_job_ = ColumnsOfSlots(desc);
+  feed->of_job_ = ColumnsOfSlots(desc, [](const FeatureDesc& feature) { return feature.is_used(); });
   std::vector<FeatureMistake> mistakes;
   const std::vector<std::string> names = CsvColumnNames(desc, &mistakes);
   feed->has_headers_ = names.empty();

@@ -127,7 +127,7 @@ class FeaturePlan {
   std::optional<Times> times_;
 };
 
-/// The seed of the hashes of features with this salt.
+/// The seed of a hash or cross: of its salt, or of the name of its feature.
 uint64_t SeedOfHash(const HashStep& hash, std::string_view name);
 
 }  // namespace millrace

@@ -320,14 +320,15 @@ std::vector<FeatureSpec> ReadFeatures(const DataFeedDesc& desc, std::vector<Feat
   return features;
 }
 
-std::vector<std::string> ColumnsOfSlots(const DataFeedDesc& desc) {
+std::vector<std::string> ColumnsOfSlots(const DataFeedDesc& desc,
+                                        const std::function<bool(const FeatureDesc&)>& is_wanted) {
   std::vector<FeatureMistake> ignored;
   const std::vector<FeatureSpec> features = ReadFeatures(desc, &ignored);
   std::vector<bool> is_read(features.size());
   std::set<std::string> columns;
   for (size_t i = features.size(); i-- > 0;) {  // `of` are features above
     const FeatureSpec& feature = features[i];
-    if (!feature.desc->is_used() && !is_read[i]) continue;
+    if (!is_wanted(*feature.desc) && !is_read[i]) continue;
     columns.insert(feature.columns.begin(), feature.columns.end());
     for (const int part : feature.of) is_read[static_cast<size_t>(part)] = true;
   }

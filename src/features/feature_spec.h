@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,8 +34,9 @@ struct FeatureSpec {
 /// `desc`, and is whole where there was no mistake. Allocates; once a job.
 std::vector<FeatureSpec> ReadFeatures(const DataFeedDesc& desc, std::vector<FeatureMistake>* mistakes);
 
-/// Columns that the slots of the features are made of, each once. Sorted.
-std::vector<std::string> ColumnsOfSlots(const DataFeedDesc& desc);
+/// Columns that the slots of these features are made of, also through features that a cross takes. Each once, sorted.
+std::vector<std::string> ColumnsOfSlots(const DataFeedDesc& desc,
+                                        const std::function<bool(const FeatureDesc&)>& is_wanted);
 /// Columns whose texts are words: what hashes, vocabularies and crosses look up, for which "7.0" is not "7". Sorted.
 std::vector<std::string> WordColumns(const DataFeedDesc& desc);
 /// Columns of times of which date_part takes parts, and how it reads them.

@@ -21,7 +21,6 @@
 #include "dataset/dataset_factory.h"
 #include "dataset/queue_dataset.h"
 #include "dataset/statistics_pass.h"
-#include "features/feature_plan.h"
 #include "features/feature_spec.h"
 #include "features/feature_statistics.h"
 #include "trainer/checkpoint_store.h"
@@ -232,14 +231,14 @@ void NoteFirstRows(const Environment& environment, const std::stop_token& stop, 
   if ((words.empty() && clocks.empty()) || !PipeCommandOf(feed).empty() || is_known) return;
   DataFeedDesc first = StatisticsDesc(feed);
   first.clear_multi_slot_desc();
-  std::vector<std::string> slots;
+  std::set<std::string> slots;
   for (const Slot& slot : feed.multi_slot_desc().slots()) {
     const bool is_clock = std::any_of(feed.feature().begin(), feed.feature().end(), [&](const FeatureDesc& feature) {
       return feature.has_date_part() && feature.name() == slot.name();
     });
     if (slot.type() != "uint64" && !is_clock) continue;  // words, ids, times
     *first.mutable_multi_slot_desc()->add_slots() = slot;
-    slots.push_back(slot.name());
+    slots.insert(slot.name());
   }
   ForgetStatistics(&first);
   first.set_batch_size(kRows);
@@ -250,10 +249,10 @@ void NoteFirstRows(const Environment& environment, const std::stop_token& stop, 
     if (format == DatePartStep::ISO_8601) unknown_times.insert(column);
   }
   // Of a column that no feature reads, no value would ever come.
-  const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(first, slots);
-  if (!plan.ok()) return;
+  const std::vector<std::string> read =
+      ColumnsOfSlots(first, [&](const FeatureDesc& feature) { return slots.contains(feature.name()); });
   const auto is_unread = [&](const std::string& column) {
-    return std::find((*plan)->columns().begin(), (*plan)->columns().end(), column) == (*plan)->columns().end();
+    return !std::binary_search(read.begin(), read.end(), column);
   };
   std::erase_if(unknown, is_unread);
   std::erase_if(unknown_times, is_unread);
@@ -299,10 +298,7 @@ Status PrepareKnown(const FeaturePreparation& how, const Environment& environmen
 Status CheckReadTwice(const FeaturePreparation& how, const LoadedConfig& config) {
   if (!how.reads_again || !NeedsStatistics(config.desc->data_desc())) return Status::Ok();
   for (const std::string& file : config.pass_files.empty() ? config.files : config.pass_files[0]) {
-    std::error_code unknown;
-    const std::filesystem::file_type type = std::filesystem::status(file, unknown).type();
-    const bool is_pipe = type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket;
-    if (!is_pipe && type != std::filesystem::file_type::character) continue;
+    if (!config.files_read_once.contains(file)) continue;
     return InvalidConfig(
         "\"" + Harmless(file) +
         "\" is no plain file: a pipe can be read only once, and this job reads it twice (statistics of "
