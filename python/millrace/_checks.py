@@ -99,7 +99,7 @@ def text(what, given):
 
 
 def utf8(what, given, first=1):
-    """The UTF-8 of lines of text, of which `first` is the number of the first one."""
+    """The UTF-8 of lines of text. The first line has the number `first`."""
     try:
         return given.encode()
     except UnicodeEncodeError as error:

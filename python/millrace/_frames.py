@@ -16,7 +16,7 @@ _TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_
 _PARQUET = (".parquet", ".pq")
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 
-# Behind the unit of times with a zone that models before zones were kept have as instants, not as what the clock shows.
+# Follows the unit of times with a zone that models from before zones were kept have as instants, not as clock times.
 _INSTANT = "Z"
 
 # The formats of Arrow for numbers of numpy, by kind and bytes.

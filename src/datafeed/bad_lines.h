@@ -46,10 +46,10 @@ class BadLines {
   Status Report(std::string_view kind, std::string_view message, std::string_view line);
 
   /// A line with NaN or infinite values, which are taken as they are: the first of the pass is shown at once.
-  /// `describe()` gives its place, and is called for that alone; `has_columns`: values are texts of columns with names.
-  template <class Describe>
-  void SawNonFinite(const Describe& describe, bool has_columns) {
-    if (!saw_non_finite_.exchange(true, std::memory_order_relaxed)) ShowNonFinite(describe(), has_columns);
+  /// `describe()` gives its place, `has_columns()` whether values are texts of columns with names; called only for it.
+  template <class Describe, class HasColumns>
+  void SawNonFinite(const Describe& describe, const HasColumns& has_columns) {
+    if (!saw_non_finite_.exchange(true, std::memory_order_relaxed)) ShowNonFinite(describe(), has_columns());
   }
 
   /// What an interrupted run met in this pass, of `lines` lines: it counts to the budget. Before the first Report.

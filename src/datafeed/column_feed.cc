@@ -51,7 +51,7 @@ std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_vie
          "train again with " + advice;
 }
 
-/// "too large" or "too small" for a number of which that is what is wrong; else empty.
+/// "too large" or "too small" for a number that a double does not hold; else empty.
 std::string_view BeyondDouble(std::string_view text) {
   double unused = 0;
   switch (ParseDouble(text, &unused)) {
@@ -69,6 +69,12 @@ bool TakesCsv(const DataFeedDesc& desc) { return desc.name() == "csv" || TextRul
 std::string FormatAdvice(const std::string& what, const std::string& format) {
   return "this is " + what + ": data_desc.name: \"" + format + "\" trains on it, and predictor --format=" + format +
          " scores it";
+}
+
+std::string ColumnarFormatAdvice(std::string_view line) {
+  if (line.starts_with("PAR1")) return FormatAdvice("a Parquet file", "parquet");
+  if (line.starts_with("ARROW1")) return FormatAdvice("an Arrow file", "arrow");
+  return "";
 }
 
 bool MeansNothing(std::string_view text) {

@@ -104,6 +104,8 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
 
 /// What to do about input that is `what` ("JSON lines"), which the format of this name reads.
 std::string FormatAdvice(const std::string& what, const std::string& format);
+/// The same for the first line of a file that is no text but Parquet or Arrow; empty for others.
+std::string ColumnarFormatAdvice(std::string_view line);
 
 /// Whether other programs mean by this text that there is no value: "NA", "null".
 bool MeansNothing(std::string_view text);

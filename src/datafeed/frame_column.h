@@ -16,8 +16,8 @@ namespace millrace {
 /// refers to must outlive it.
 class FrameColumn {
  public:
-  /// `zoned_unit`: of texts that are times with an offset from UTC behind them, be they in lists or a dictionary, their
-  /// unit, with a "Z" where models before the rule have them as instants; empty: they are others.
+  /// `zoned_unit`: the unit of texts that are times followed by an offset from UTC, also in lists or a dictionary. It
+  /// ends with "Z" if models from before the rule have them as instants. Empty: other texts.
   FrameColumn(const ArrowSchema& schema, const ArrowArray& array, const std::string& zoned_unit = "");
 
   /// Null for a type that has no texts; then type_name() says which.

@@ -29,8 +29,8 @@ constexpr std::string_view kMissing = std::string_view(kZero).substr(0, 0);
 
 /// What people take for JSON.
 std::string HintOn(std::string_view line, bool is_first) {
-  if (is_first && line.starts_with("PAR1")) return "; " + FormatAdvice("a Parquet file", "parquet");
-  if (is_first && line.starts_with("ARROW1")) return "; " + FormatAdvice("an Arrow file", "arrow");
+  if (const std::string columnar = is_first ? ColumnarFormatAdvice(line) : ""; !columnar.empty())
+    return "; " + columnar;
   if (is_first && line.find_first_of("{[") == line.npos && line.find_first_of(",;\t") != line.npos) {
     return "; " + FormatAdvice("CSV, as it seems", "csv");
   }

@@ -42,7 +42,8 @@ class LineReader {
     }
     if (const int64_t non_finite = feed.counters().non_finite; non_finite != non_finite_) [[unlikely]] {
       non_finite_ = non_finite;
-      bad_lines_->SawNonFinite([&] { return blocks_->DescribeLine(block.file, number); }, HasColumns(feed));
+      bad_lines_->SawNonFinite([&] { return blocks_->DescribeLine(block.file, number); },
+                               [&] { return HasColumns(feed); });
     }
     const auto forms = static_cast<size_t>(feed.counters().number_forms);
     if (forms != form_lines_.size()) [[unlikely]]

@@ -182,7 +182,7 @@ MetricRemarks MetricSet::Remarks(const MetricValues& values, const MetricTotals&
     const std::string why = std::isnan(values[i].second) ? WhyNone(i, totals) : "";
     if (!why.empty()) remarks.lines.emplace_back(name + " none", name + ": nan: " + why);
     const double noted = CountOf(kNoted, i, totals);
-    // Predictions outside of 0 to 1 are told as such, and the value is nan: nothing of it is clipped.
+    // WhyNone reports predictions outside 0 to 1. The value is nan then, and nothing of it is clipped.
     if (noted == 0 || CountOf(kOutside, i, totals) > 0) continue;
     const auto rows = static_cast<int64_t>(noted);
     if (entry.metric != nullptr) {
