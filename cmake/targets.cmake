@@ -80,7 +80,7 @@ function(mr_binary name)
 endfunction()
 
 # The rooms that plugins may call, and whose headers are installed for them.
-set(MR_PLUGIN_ROOMS core proto kernels batch program comm features config model table runtime reader metrics dist datafeed ops dataset
+set(MR_PLUGIN_ROOMS core proto kernels batch program comm features config model table runtime reader metrics ranks datafeed ops dataset
     serving device_worker trainer plugin)
 
 # mr_plugin_host(PROGRAM): the program holds these rooms whole, not only what it calls itself, and shows their symbols to

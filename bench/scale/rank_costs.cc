@@ -24,10 +24,10 @@
 
 #include "comm/mpi_plugin.h"
 #include "core/hash.h"
-#include "dist/dense_exchange.h"
-#include "dist/rank_group.h"
 #include "model.pb.h"
 #include "ops/builtin_ops.h"
+#include "ranks/dense_exchange.h"
+#include "ranks/rank_group.h"
 
 namespace millrace {
 namespace {

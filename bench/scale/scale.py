@@ -33,7 +33,7 @@ BATCH = 512
 PACKAGES = ("libsimgrid-dev", "libsimgrid3.32", "libboost1.74-dev", "libboost-context1.74.0", "libboost-stacktrace1.74.0",
             "libns3.37", "libgsl27", "libgslcblas0")
 
-# configs/wide_deep.prototxt: what is not in tables. Variables of at most 4,096 values are small (dist/dense_exchange.h).
+# configs/wide_deep.prototxt: what is not in tables. Variables of at most 4,096 values are small (ranks/dense_exchange.h).
 LAYERS = (26 * 16 + 13, 1024, 512, 256)
 LARGE = sum(a * b for a, b in zip(LAYERS, LAYERS[1:]))
 SMALL = 2 * (sum(LAYERS[1:]) + 2 + 2 * (LAYERS[-1] + 26))  # with what their optimizer keeps
@@ -60,7 +60,7 @@ WIRES = {
     "geo64": Wire(2, True, True, 64, ("dist.update=GEO", "dist.wire=BF16", "dist.geo_steps=64")),
 }
 
-# Bytes of a message but for keys, floats and numbers of lists that are forgotten (dist/rank_table.cc, dist/rank_calls.cc).
+# Bytes of a message but for keys, floats and numbers of lists that are forgotten (ranks/rank_table.cc, ranks/rank_calls.cc).
 PULL, PULL_ANSWER, PUSH, PUSH_ANSWER, DENSE, CLOCK = 59, 37, 71, 13, 34, 53
 
 
@@ -115,7 +115,7 @@ def samples_of(data, wire, count=48):
     shards = Shards()
     if wire.geo_steps == 0:
         return [by_shard(set(batch) if wire.distinct else batch, shards) for batch in batches_of(data, count)], []
-    # A copy is old where nobody asked for it while two exchanges began (dist/row_copies.h).
+    # A copy is old where nobody asked for it while two exchanges began (ranks/row_copies.h).
     reads, exchanges, last, used = [], [], {}, set()
     windows = max(6, 4 + count // wire.geo_steps)
     for i, batch in enumerate(batches_of(data, windows * wire.geo_steps)):

@@ -1,4 +1,4 @@
-// The traffic of a job of ranks at their own pace, without the job: what src/dist sends, to whom, in which sizes, in
+// The traffic of a job of ranks at their own pace, without the job: what src/ranks sends, to whom, in which sizes, in
 // which order, and what is waited for; processors and networks are SimGrid's (SMPI). scale.py writes its input,
 // compiles it with smpicxx and starts it.
 //
@@ -310,7 +310,7 @@ class Server : public Rank {
   }
 
  private:
-  /// Who has a shard (dist/part_of.h): parts of a whole number of shards, the first ones larger.
+  /// Who has a shard (ranks/part_of.h): parts of a whole number of shards, the first ones larger.
   int OwnerOf(int shard) const {
     const int small = kShards / ranks_;
     const int large = kShards % ranks_;

@@ -13,7 +13,7 @@
 #include "core/status.h"
 #include "datafeed/row_layout.h"
 #include "dataset/in_memory_dataset.h"
-#include "dist/rank_group.h"
+#include "ranks/rank_group.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 #include "dataset/held_rows.h"
-#include "dist/rank_group.h"
+#include "ranks/rank_group.h"
 
 namespace millrace {
 

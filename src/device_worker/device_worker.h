@@ -16,8 +16,8 @@
 #include "device_worker/batch_runner.h"
 #include "device_worker/micro_batch_schedule.h"
 #include "device_worker/pause_gate.h"
-#include "dist/rank_step.h"
 #include "metrics/metric_set.h"
+#include "ranks/rank_step.h"
 #include "runtime/frame.h"
 
 namespace millrace {

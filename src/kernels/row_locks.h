@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// Spin locks of one byte for rows, found by a row's address: those of tables and parameters (update mode ROW_LOCK,
-/// where readers take them, too), rows that count, copies of rows (dist/row_copies.h).
+/// where readers take them, too), rows that count, copies of rows (ranks/row_copies.h).
 ///
 /// Two rows may share a lock; a thread holds one lock at a time, so that cannot block for ever.
 class RowLocks {

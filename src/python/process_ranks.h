@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "dist/rank_group.h"
-#include "dist/rank_script.h"
 #include "framework.pb.h"
+#include "ranks/rank_group.h"
+#include "ranks/rank_script.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@
 
 #include "config/trainer_desc_reader.h"
 #include "core/status.h"
-#include "dist/rank_group.h"
+#include "ranks/rank_group.h"
 #include "trainer/environment.h"
 
 namespace millrace {

@@ -17,7 +17,7 @@
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "core/wire.h"
-#include "dist/rank_restarts.h"
+#include "ranks/rank_restarts.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
 #include "serving/export_model.h"

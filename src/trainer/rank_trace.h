@@ -6,7 +6,7 @@
 
 #include "core/status.h"
 #include "device_worker/batch_trace.h"
-#include "dist/rank_group.h"
+#include "ranks/rank_group.h"
 
 namespace millrace {
 

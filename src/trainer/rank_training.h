@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "device_worker/device_worker.h"
-#include "dist/dense_exchange.h"
-#include "dist/rank_pace.h"
-#include "dist/rank_step.h"
 #include "ops/embedding/upcoming_rows.h"
+#include "ranks/dense_exchange.h"
+#include "ranks/rank_pace.h"
+#include "ranks/rank_step.h"
 #include "trainer/job_session.h"
 #include "trainer/rank_progress.h"
 #include "trainer/training_run.h"
@@ -21,8 +21,8 @@ namespace millrace {
 /// still, and what all have done.
 ///
 /// With dist { update: SYNC } a rank has one SyncWorker, and every step says whether a pause comes behind it. Otherwise
-/// workers are those of a job of one process, at their own pace (dist/rank_pace.h): their sources wait where a rank has
-/// to, and an observer shares what they trained.
+/// workers are those of a job of one process, at their own pace (ranks/rank_pace.h): their sources wait where a rank
+/// has to, and an observer shares what they trained.
 ///
 /// Belongs to the trainer's thread, but for what is said to be any thread's.
 class RankTraining {

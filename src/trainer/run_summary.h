@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "batch/label_range_monitor.h"
-#include "dist/rank_tables.h"
 #include "metrics/metric.h"
+#include "ranks/rank_tables.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -29,7 +29,7 @@ struct RunSummary {
   int servers = 0;              ///< of them, those that trained nothing
   int64_t wire_bytes = 0;       ///< that its ranks sent to each other in this run
   RankPushes pushes;            ///< of all ranks
-  int restarts = 0;             ///< of its ranks, without some that were lost (dist/rank_restarts.h)
+  int restarts = 0;             ///< of its ranks, without some that were lost (ranks/rank_restarts.h)
   double recovery_seconds = 0;  ///< that these took
   int64_t replayed = 0;         ///< examples that were trained once more behind them
   /// As in PassReport, of the last pass.

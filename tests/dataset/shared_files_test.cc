@@ -18,7 +18,7 @@
 #include "dataset/dataset_factory.h"
 #include "dataset/pack.h"
 #include "dataset/queue_dataset.h"
-#include "dist/rank_file_queue.h"
+#include "ranks/rank_file_queue.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
