@@ -81,7 +81,7 @@ endfunction()
 
 # The rooms that plugins may call, and whose headers are installed for them.
 set(MR_PLUGIN_ROOMS core proto kernels batch program comm features config model table runtime reader metrics ranks datafeed ops dataset
-    serving device_worker trainer plugin)
+    serving device_worker job plugin)
 
 # mr_plugin_host(PROGRAM): the program holds these rooms whole, not only what it calls itself, and shows their symbols to
 # the plugins that it loads.

@@ -13,7 +13,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MOST_LINES = 12000
+MOST_LINES = 10000
 
 
 def read_layers(path):

@@ -31,7 +31,7 @@ REFUSED = [
      "PrintOut of core/terminal.h shows control characters of names and values as \\x1b",
      ("core/terminal.cc", "app/inspect_main.cc")),
     (r"\bwrite\s*\(\s*STDERR_FILENO\b|\bUnguarded\s*\(|/dev/(tty|stderr|stdout)", "stderr is guarded by core/terminal.h, and its descriptor is not",
-     ("core/terminal.cc", "core/terminal.h", "core/words.cc", "trainer/progress_line.cc", "app/command_line.cc",
+     ("core/terminal.cc", "core/terminal.h", "core/words.cc", "report/progress_line.cc", "app/command_line.cc",
       "core/stderr_tail.cc", "plugin/fault_report.cc")),
 ]
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "app/default_environment.h"
 #include "core/status.h"
 #include "dataset/dataset.h"
+#include "trainer/default_environment.h"
 
 namespace millrace {
 

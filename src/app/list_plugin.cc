@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "app/default_environment.h"
+#include "trainer/default_environment.h"
 
 namespace millrace {
 

@@ -7,13 +7,13 @@
 #include <memory>
 
 #include "app/command_line.h"
-#include "app/default_environment.h"
 #include "app/score_lines.h"
 #include "app/stop_on_signal.h"
 #include "core/file.h"
 #include "core/same_file.h"
 #include "core/shortest_number.h"
 #include "program/text_proto.h"
+#include "trainer/default_environment.h"
 
 DEFINE_string(
     model_dir, "",

@@ -4,8 +4,8 @@
 #include <stop_token>
 #include <string>
 
+#include "job/environment.h"
 #include "serving/predictor.h"
-#include "trainer/environment.h"
 
 namespace millrace {
 

@@ -7,17 +7,17 @@
 #include <set>
 #include <utility>
 
-#include "app/default_environment.h"
 #include "config/changed_fields.h"
 #include "config/checker.h"
 #include "core/edit_distance.h"
 #include "features/feature_statistics.h"
+#include "job/compiled_job.h"
+#include "job/job_mistakes.h"
 #include "model/metric_spec.h"
 #include "program/model_defaults.h"
 #include "runs/run_folder.h"
 #include "sweep.pb.h"
-#include "trainer/compiled_job.h"
-#include "trainer/job_mistakes.h"
+#include "trainer/default_environment.h"
 
 namespace millrace {
 namespace {

@@ -19,12 +19,12 @@
 #include "core/json_writer.h"
 #include "core/terminal.h"
 #include "core/xxhash.h"
+#include "job/output_folder.h"
 #include "runs/run_comparison.h"
 #include "runs/run_folder.h"
 #include "runs/run_table_text.h"
 #include "runs/runs_page.h"
 #include "sweep.pb.h"
-#include "trainer/output_folder.h"
 
 namespace millrace {
 namespace {

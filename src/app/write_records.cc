@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "app/default_environment.h"
 #include "core/same_file.h"
 #include "reader/multiple_reader.h"
 #include "reader/recordio.h"
 #include "reader/tensor_spec_text.h"
+#include "trainer/default_environment.h"
 
 namespace millrace {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "core/status.h"
+#include "job/environment.h"
 #include "plugin/abi_tag.h"
 #include "plugin/plugin_abi.h"
 #include "runtime/op_kernel.h"
-#include "trainer/environment.h"
 
 /// Makes a shared object a plugin: the body registers what it brings, once for every program that loads it.
 ///

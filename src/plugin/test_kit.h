@@ -7,8 +7,8 @@
 
 #include "core/status.h"
 #include "framework.pb.h"
+#include "job/environment.h"
 #include "model.pb.h"
-#include "trainer/environment.h"
 
 namespace millrace {
 

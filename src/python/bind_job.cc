@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "app/default_environment.h"
-#include "app/same_job.h"
+#include "checkpoint/checkpoint_store.h"
+#include "checkpoint/pass_models.h"
 #include "config/file_list.h"
 #include "config/print_config.h"
 #include "core/replace_folder.h"
@@ -15,6 +15,7 @@
 #include "datafeed/frame_feed.h"
 #include "features/feature_spec.h"
 #include "features/feature_statistics.h"
+#include "job/input_headers.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
@@ -24,13 +25,12 @@
 #include "python/run_history.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
+#include "report/batch_observers.h"
 #include "serving/inference_model.h"
-#include "trainer/batch_observers.h"
-#include "trainer/checkpoint_store.h"
+#include "trainer/default_environment.h"
 #include "trainer/feature_preparation.h"
-#include "trainer/input_headers.h"
 #include "trainer/job_run.h"
-#include "trainer/pass_models.h"
+#include "trainer/same_job.h"
 
 namespace py = pybind11;
 

@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/default_environment.h"
-#include "app/same_job.h"
+#include "checkpoint/checkpoint_store.h"
 #include "config/print_config.h"
 #include "config/trainer_desc_reader.h"
 #include "core/caught.h"
@@ -29,6 +28,7 @@
 #include "dataset/dataset_factory.h"
 #include "dataset/row_exchange.h"
 #include "dataset/rows_of_rank.h"
+#include "job/job_session.h"
 #include "program/block_builder.h"
 #include "program/counters.h"
 #include "program/program_files.h"
@@ -46,6 +46,7 @@
 #include "ranks/dense_of_leader.h"
 #include "reader/array_queue.h"
 #include "reader/reader_holder.h"
+#include "report/batch_observers.h"
 #include "runtime/finite_variables.h"
 #include "runtime/frame.h"
 #include "runtime/persistables.h"
@@ -56,10 +57,9 @@
 #include "table/counted_table.h"
 #include "table/server_rows.h"
 #include "table/sparse_table.h"
-#include "trainer/batch_observers.h"
-#include "trainer/checkpoint_store.h"
-#include "trainer/job_session.h"
-#include "trainer/trainer.h"
+#include "trainer/builtin_trainers.h"
+#include "trainer/default_environment.h"
+#include "trainer/same_job.h"
 
 namespace py = pybind11;
 

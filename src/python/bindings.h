@@ -2,7 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "trainer/environment.h"
+#include "job/environment.h"
 
 namespace millrace {
 

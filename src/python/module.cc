@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "app/default_environment.h"
 #include "core/harmless_text.h"
 #include "core/version.h"
 #include "datafeed/cell_records.h"
@@ -13,6 +12,7 @@
 #include "python/interruptible.h"
 #include "python/output.h"
 #include "python/process_ranks.h"
+#include "trainer/default_environment.h"
 
 namespace millrace {
 

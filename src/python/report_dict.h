@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "trainer/run_hooks.h"
-#include "trainer/run_summary.h"
+#include "job/run_hooks.h"
+#include "report/run_summary.h"
 
 namespace millrace {
 

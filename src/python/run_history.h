@@ -7,7 +7,7 @@
 #include <stop_token>
 
 #include "core/status.h"
-#include "trainer/run_hooks.h"
+#include "job/run_hooks.h"
 
 namespace millrace {
 

@@ -13,7 +13,7 @@
 #include "core/caught.h"
 #include "core/wire.h"
 #include "device_worker/batch_runner.h"
-#include "trainer/rank_progress.h"
+#include "report/rank_progress.h"
 
 namespace millrace {
 

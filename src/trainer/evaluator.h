@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "job/job_session.h"
+#include "job/run_hooks.h"
 #include "serving/slot_watch.h"
-#include "trainer/job_session.h"
-#include "trainer/run_hooks.h"
 
 namespace millrace {
 

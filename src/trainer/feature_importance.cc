@@ -11,8 +11,8 @@
 #include "core/json_writer.h"
 #include "core/number_format.h"
 #include "dataset/in_memory_dataset.h"
+#include "report/quality_watch.h"
 #include "trainer/evaluator.h"
-#include "trainer/quality_watch.h"
 
 namespace millrace {
 namespace {

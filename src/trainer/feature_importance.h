@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/job_session.h"
+#include "job/job_session.h"
 
 namespace millrace {
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "checkpoint/checkpoint_store.h"
 #include "config/feed_names.h"
 #include "core/harmless_text.h"
 #include "core/number_format.h"
@@ -23,9 +24,8 @@
 #include "dataset/statistics_pass.h"
 #include "features/feature_spec.h"
 #include "features/feature_statistics.h"
-#include "trainer/checkpoint_store.h"
-#include "trainer/job_session.h"
-#include "trainer/progress_line.h"
+#include "job/job_session.h"
+#include "report/progress_line.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {

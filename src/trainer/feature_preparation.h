@@ -6,8 +6,8 @@
 
 #include "config/trainer_desc_reader.h"
 #include "core/status.h"
+#include "job/environment.h"
 #include "ranks/rank_group.h"
-#include "trainer/environment.h"
 
 namespace millrace {
 

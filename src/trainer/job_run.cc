@@ -12,27 +12,27 @@
 #include <span>
 #include <utility>
 
+#include "checkpoint/job_checkpointer.h"
+#include "checkpoint/pass_models.h"
 #include "core/caught.h"
 #include "core/delayed_stop.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "core/wire.h"
+#include "job/output_folder.h"
+#include "job/server_tables.h"
 #include "ranks/rank_restarts.h"
+#include "report/bytes_line.h"
+#include "report/run_recorder.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
 #include "serving/export_model.h"
 #include "serving/inference_model.h"
 #include "table/server_rows.h"
-#include "trainer/bytes_line.h"
+#include "trainer/builtin_trainers.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
-#include "trainer/job_checkpointer.h"
 #include "trainer/model_check.h"
-#include "trainer/output_folder.h"
-#include "trainer/pass_models.h"
-#include "trainer/run_recorder.h"
-#include "trainer/server_tables.h"
-#include "trainer/trainer.h"
 
 namespace millrace {
 namespace {

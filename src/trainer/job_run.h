@@ -4,9 +4,9 @@
 #include <string>
 
 #include "core/file.h"
-#include "trainer/job_session.h"
-#include "trainer/run_recorder.h"
-#include "trainer/run_summary.h"
+#include "job/job_session.h"
+#include "report/run_recorder.h"
+#include "report/run_summary.h"
 
 namespace millrace {
 

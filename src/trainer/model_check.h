@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "trainer/job_session.h"
-#include "trainer/run_hooks.h"
+#include "job/job_session.h"
+#include "job/run_hooks.h"
 
 namespace millrace {
 

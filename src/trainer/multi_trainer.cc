@@ -7,13 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "checkpoint/operator_states.h"
 #include "core/caught.h"
 #include "core/elapsed.h"
 #include "datafeed/bad_lines.h"
 #include "device_worker/sync_worker.h"
+#include "report/rank_trace.h"
 #include "runtime/transfer.h"
-#include "trainer/operator_states.h"
-#include "trainer/rank_trace.h"
 
 namespace millrace {
 namespace {

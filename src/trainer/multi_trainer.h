@@ -14,10 +14,10 @@
 #include "device_worker/dump_files.h"
 #include "device_worker/dump_observer.h"
 #include "device_worker/nan_check.h"
-#include "trainer/batch_observers.h"
+#include "job/trainer.h"
+#include "report/batch_observers.h"
 #include "trainer/rank_training.h"
 #include "trainer/reader_dataset.h"
-#include "trainer/trainer.h"
 #include "trainer/training_run.h"
 
 namespace millrace {

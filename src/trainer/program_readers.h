@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/status.h"
+#include "job/compiled_job.h"
 #include "reader/reader_holder.h"
-#include "trainer/compiled_job.h"
 #include "trainer/training_run.h"
 
 namespace millrace {

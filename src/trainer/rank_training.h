@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "device_worker/device_worker.h"
+#include "job/job_session.h"
 #include "ops/embedding/upcoming_rows.h"
 #include "ranks/dense_exchange.h"
 #include "ranks/rank_pace.h"
 #include "ranks/rank_step.h"
-#include "trainer/job_session.h"
-#include "trainer/rank_progress.h"
+#include "report/rank_progress.h"
 #include "trainer/training_run.h"
 
 namespace millrace {

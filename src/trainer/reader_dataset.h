@@ -9,7 +9,7 @@
 
 #include "dataset/dataset.h"
 #include "device_worker/device_worker.h"
-#include "trainer/job_session.h"
+#include "job/job_session.h"
 #include "trainer/program_readers.h"
 
 namespace millrace {

@@ -5,12 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "checkpoint/operator_states.h"
 #include "core/caught.h"
 #include "core/delayed_stop.h"
 #include "reader/looked_up.h"
 #include "runtime/lod_tensor_codec.h"
 #include "runtime/transfer.h"
-#include "trainer/operator_states.h"
 
 namespace millrace {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "batch/slot_batch.h"
 #include "device_worker/nan_check.h"
-#include "trainer/batch_observers.h"
+#include "job/trainer.h"
+#include "report/batch_observers.h"
 #include "trainer/program_readers.h"
-#include "trainer/trainer.h"
 #include "trainer/training_run.h"
 
 namespace millrace {

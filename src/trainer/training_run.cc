@@ -8,8 +8,8 @@
 #include "core/elapsed.h"
 #include "core/wire.h"
 #include "dataset/dataset_factory.h"
+#include "report/batch_observers.h"
 #include "table/counted_table.h"
-#include "trainer/batch_observers.h"
 #include "trainer/model_check.h"
 
 namespace millrace {

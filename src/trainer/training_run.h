@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "device_worker/device_worker.h"
+#include "job/trainer.h"
+#include "report/quality_watch.h"
 #include "trainer/evaluator.h"
-#include "trainer/quality_watch.h"
-#include "trainer/trainer.h"
 
 namespace millrace {
 

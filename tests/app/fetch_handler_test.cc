@@ -1,11 +1,11 @@
-#include "trainer/fetch_handler.h"
+#include "job/fetch_handler.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "app/default_environment.h"
 #include "core/file.h"
+#include "trainer/default_environment.h"
 #include "trainer/job_run.h"
 
 namespace millrace {

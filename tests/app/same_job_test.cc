@@ -1,4 +1,4 @@
-#include "app/same_job.h"
+#include "trainer/same_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,13 +11,13 @@
 #include <sstream>
 #include <thread>
 
-#include "app/validate_job.h"
 #include "core/delayed_stop.h"
 #include "e2e/killed_job.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
+#include "trainer/validate_job.h"
 
 namespace millrace {
 namespace {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "batch/consumed_ranges.h"
+#include "checkpoint/checkpoint_store.h"
 #include "core/file.h"
 #include "core/sealed_text.h"
 #include "data_feed.pb.h"
@@ -21,7 +22,6 @@
 #include "metrics/metric_set.h"
 #include "model.pb.h"
 #include "runtime/variable_store.h"
-#include "trainer/checkpoint_store.h"
 
 namespace {
 

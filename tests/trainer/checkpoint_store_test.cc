@@ -1,4 +1,4 @@
-#include "trainer/checkpoint_store.h"
+#include "checkpoint/checkpoint_store.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>

@@ -1,13 +1,13 @@
-#include "trainer/compiled_job.h"
+#include "job/compiled_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/default_environment.h"
 #include "e2e/small_job.h"
+#include "job/job_mistakes.h"
 #include "program/var_meta.h"
+#include "trainer/default_environment.h"
 #include "trainer/in_process.h"
-#include "trainer/job_mistakes.h"
 
 namespace millrace {
 namespace {

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "app/default_environment.h"
 #include "core/file.h"
 #include "core/hash.h"
 #include "device_worker/hogwild_worker.h"
 #include "device_worker/section_worker.h"
 #include "far_kernels.h"
 #include "far_table.h"
+#include "trainer/default_environment.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
 

@@ -2,7 +2,7 @@
 
 #include <glog/logging.h>
 
-#include "app/default_environment.h"
+#include "trainer/default_environment.h"
 
 namespace millrace {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/job_session.h"
-#include "trainer/run_summary.h"
-#include "trainer/trainer.h"
+#include "job/job_session.h"
+#include "job/trainer.h"
+#include "report/run_summary.h"
 
 namespace millrace {
 

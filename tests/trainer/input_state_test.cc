@@ -1,4 +1,4 @@
-#include "trainer/input_state.h"
+#include "job/input_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer/job_session.h"
+#include "job/job_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer/progress_line.h"
+#include "report/progress_line.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/file.h"
-#include "trainer/bytes_line.h"
+#include "report/bytes_line.h"
 
 namespace millrace {
 namespace {

@@ -1,12 +1,12 @@
-#include "trainer/quality_watch.h"
+#include "report/quality_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "app/default_environment.h"
 #include "e2e/small_job.h"
+#include "trainer/default_environment.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

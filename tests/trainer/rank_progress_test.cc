@@ -1,4 +1,4 @@
-#include "trainer/rank_progress.h"
+#include "report/rank_progress.h"
 
 #include <gtest/gtest.h>
 

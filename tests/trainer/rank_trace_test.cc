@@ -1,4 +1,4 @@
-#include "trainer/rank_trace.h"
+#include "report/rank_trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -18,22 +18,22 @@
 #include <stdexcept>
 #include <thread>
 
-#include "app/default_environment.h"
 #include "comm/local_cluster.h"
 #include "comm/on_ranks.h"
 #include "config/trainer_desc_reader.h"
 #include "core/file.h"
 #include "dataset/instant_converter.h"
 #include "e2e/small_job.h"
+#include "job/run_hooks.h"
 #include "paths.h"
 #include "ranks/rank_group.h"
 #include "ranks/rank_restarts.h"
 #include "sanitized.h"
+#include "trainer/builtin_trainers.h"
+#include "trainer/default_environment.h"
 #include "trainer/feature_preparation.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
-#include "trainer/run_hooks.h"
-#include "trainer/trainer.h"
 
 namespace millrace {
 namespace {

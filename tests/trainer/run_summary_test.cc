@@ -1,4 +1,4 @@
-#include "trainer/run_summary.h"
+#include "report/run_summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,14 +12,14 @@
 #include <stdexcept>
 #include <thread>
 
-#include "app/default_environment.h"
 #include "data_feed.pb.h"
 #include "device_worker/hogwild_worker.h"
 #include "e2e/reader_job.h"
 #include "e2e/small_job.h"
+#include "job/fetch_handler.h"
 #include "reader/csv_reader.h"
 #include "threads_now.h"
-#include "trainer/fetch_handler.h"
+#include "trainer/default_environment.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

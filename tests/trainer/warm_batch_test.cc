@@ -13,11 +13,11 @@
 #include <mutex>
 #include <thread>
 
-#include "app/default_environment.h"
 #include "core/file.h"
 #include "core/hash.h"
 #include "device_worker/hogwild_worker.h"
 #include "threads_now.h"
+#include "trainer/default_environment.h"
 #include "trainer/in_process.h"
 #include "warm_counter.h"
 

@@ -9,8 +9,8 @@
 #include "batch/batch_pool.h"
 #include "data_feed.pb.h"
 #include "device_worker/hogwild_worker.h"
+#include "job/trainer.h"
 #include "plugin/plugin.h"
-#include "trainer/multi_trainer.h"
 
 namespace {
 
@@ -155,7 +155,8 @@ class SpokenTrainer final : public Trainer {
 };
 
 Result<std::unique_ptr<Trainer>> MakeSpoken(JobSession& session, TrainerHooks hooks) {
-  MR_ASSIGN(std::unique_ptr<Trainer> trainer, MultiTrainer::Create(session, std::move(hooks)));
+  MR_ASSIGN(const TrainerMaker* make, session.job().environment().trainers.Get("MultiTrainer"));
+  MR_ASSIGN(std::unique_ptr<Trainer> trainer, (*make)(session, std::move(hooks)));
   return std::unique_ptr<Trainer>(std::make_unique<SpokenTrainer>(std::move(trainer)));
 }
 
