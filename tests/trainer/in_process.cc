@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include "trainer/builtin_trainers.h"
 #include "trainer/default_environment.h"
 
 namespace millrace {

@@ -8,6 +8,7 @@
 #include "dataset/queue_dataset.h"
 #include "e2e/small_job.h"
 #include "runtime/variable_store.h"
+#include "trainer/builtin_trainers.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

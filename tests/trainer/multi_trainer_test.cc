@@ -11,6 +11,7 @@
 #include "e2e/small_job.h"
 #include "sanitized.h"
 #include "threads_now.h"
+#include "trainer/builtin_trainers.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

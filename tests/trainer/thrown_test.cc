@@ -19,6 +19,7 @@
 #include "job/fetch_handler.h"
 #include "reader/csv_reader.h"
 #include "threads_now.h"
+#include "trainer/builtin_trainers.h"
 #include "trainer/default_environment.h"
 #include "trainer/in_process.h"
 
