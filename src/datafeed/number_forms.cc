@@ -24,6 +24,10 @@ bool IsDigits(std::string_view text) {
   return !text.empty() && NumberOfDigits(LoadWord(text.data()), static_cast<uint32_t>(text.size()), &unused);
 }
 
+constexpr size_t kShortestTime = sizeof("2026-11-26T10:00") - 1;
+
+bool MayBeTime(std::string_view text) { return text.size() >= kShortestTime && text[4] == '-' && text[13] == ':'; }
+
 /// What may be the zone at the end of a time: "Z", "+09:00" or "+0900".
 std::string_view ZoneEnd(std::string_view text) {
   if (text.back() == 'Z') return text.substr(text.size() - 1);
@@ -113,7 +117,6 @@ void NumberForms::LookAtNumber(size_t column, std::string_view text, size_t at) 
 
 void NumberForms::LookAtTime(Times* times, std::string_view text, size_t at) {
   constexpr size_t kDate = sizeof("2026-11-26") - 1;
-  constexpr size_t kShortest = sizeof("2026-11-26T10:00") - 1;
   constexpr int64_t kSecondsOf1970 = 365 * 86400;
   constexpr size_t kMostZones = 8;
   const auto add = [&](Form form, std::string zone) {
@@ -131,7 +134,7 @@ void NumberForms::LookAtTime(Times* times, std::string_view text, size_t at) {
   }
   // A date is a time without a zone where the clock counts.
   const bool is_date = times->is_clock && text.size() == kDate;
-  if ((text.size() < kShortest && !is_date) || text[4] != '-' || (!is_date && text[13] != ':')) return;
+  if (is_date ? text[4] != '-' : !MayBeTime(text)) return;
   const std::string_view end = is_date ? std::string_view() : ZoneEnd(text);
   if (times->has_last && end == times->last_end) [[likely]]
     return;
@@ -150,7 +153,9 @@ int64_t NumberForms::TakeLine(const Line& line) {
     ForEachValue(line, column, [&](std::string_view text, size_t at) { LookAtNumber(column, text, at); });
   }
   for (Times& times : times_) {
-    ForEachValue(line, times.column, [&](std::string_view text, size_t at) { LookAtTime(&times, text, at); });
+    ForEachValue(line, times.column, [&](std::string_view text, size_t at) {
+      if (times.is_clock || MayBeTime(text)) LookAtTime(&times, text, at);
+    });
   }
   if (found_.empty()) [[likely]]
     return 0;

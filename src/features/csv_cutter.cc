@@ -35,11 +35,6 @@ bool CsvCutter::MeansMissing(std::string_view text) const {
   return std::find(dialect_.missing.begin(), dialect_.missing.end(), text) != dialect_.missing.end();
 }
 
-bool CsvCutter::IsAround(char c) const {
-  if (dialect_.keeps_spaces) return false;
-  return c == ' ' || (c == '\t' && !dialect_.keeps_tabs && dialect_.delimiter != '\t');
-}
-
 bool CsvCutter::Cut(std::string_view line, std::span<const int> places, std::span<std::string_view> texts,
                     std::span<size_t> begins) {
   const char* const begin = line.data();
@@ -50,7 +45,7 @@ bool CsvCutter::Cut(std::string_view line, std::span<const int> places, std::spa
   const char* at = begin;
   while (true) {
     const char* first = at;
-    while (first < end && IsAround(*first)) ++first;
+    while (first < end && *first <= ' ' && IsAround(*first)) ++first;
     std::string_view text;
     const char* stop = nullptr;
     if (first < end && *first == '"') [[unlikely]] {

@@ -51,7 +51,10 @@ class CsvCutter {
   const char* TakeQuoted(const char* at, const char* line, const char* end, std::string_view* text);
   bool MeansMissing(std::string_view text) const;
   /// Whether a byte next to quotes is no part of a value.
-  bool IsAround(char c) const;
+  bool IsAround(char c) const {
+    if (dialect_.keeps_spaces) return false;
+    return c == ' ' || (c == '\t' && !dialect_.keeps_tabs && dialect_.delimiter != '\t');
+  }
 
   CsvDialect dialect_;
   std::string unquoted_;  ///< values of the line that had doubled quotes, padded

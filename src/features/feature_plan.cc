@@ -110,6 +110,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   if (from.has_split()) feature.split = from.split().by();
   if (from.clip().has_min()) feature.least = from.clip().min();
   if (from.clip().has_max()) feature.most = from.clip().max();
+  feature.is_scaled = from.has_log1p() || from.has_standardize();
   feature.takes_log1p = from.has_log1p();
   feature.learns_mean = from.has_standardize() && !from.standardize().has_mean();
   // A median or minimum that no float holds is infinite where nothing makes it smaller.

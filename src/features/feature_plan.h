@@ -68,6 +68,7 @@ class FeaturePlan {
 
     double least = -std::numeric_limits<double>::infinity();
     double most = std::numeric_limits<double>::infinity();
+    bool is_scaled = false;  ///< by log1p or standardize
     bool takes_log1p = false;
     /// From the training files: numbers that no float holds are bad values, for a default as they are after clip, for
     /// a mean as they are after log1p. A default is not among these where one such number does it no harm.

@@ -162,7 +162,7 @@ bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const st
 bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view text, Values& values) {
   if (!feature.strip.empty() && feature.split.empty()) text = Stripped(feature, text);
   if (text.empty()) [[unlikely]] {
-    if (!feature.defaults.empty()) return MakeDefault(feature, i, values);
+    if (!feature.defaults.empty()) return MakeNumber(feature, i, text, values);
     // What stands for a number that is missing is none of the numbers that are learned from.
     const bool is_left_out = feature.kind == Kind::kTold && feature.tells_numbers && listener_ != nullptr;
     if (feature.has_default && !is_left_out) text = feature.default_text();
@@ -309,15 +309,12 @@ bool FeatureRow::ScaleNumber(const Feature& feature, size_t i, std::string_view 
 
 bool FeatureRow::MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values) {
   double number = 0;
-  return ReadNumberOf(feature, text, &number) && PutNumber(feature, i, text, number, values);
-}
-
-bool FeatureRow::MakeDefault(const Feature& feature, size_t i, Values& values) {
-  return PutNumber(feature, i, {}, feature.defaults[i], values);
-}
-
-bool FeatureRow::PutNumber(const Feature& feature, size_t i, std::string_view text, double number, Values& values) {
-  if (!ScaleNumber(feature, i, text, &number)) return false;
+  if (text.empty()) [[unlikely]] {
+    number = feature.defaults[i];
+  } else if (!ReadNumberOf(feature, text, &number)) {
+    return false;
+  }
+  if (feature.is_scaled && !ScaleNumber(feature, i, text, &number)) return false;
   if (feature.kind == Kind::kNumbers) {
     values.floats.push_back(static_cast<float>(number));
     return true;
@@ -336,7 +333,7 @@ bool FeatureRow::Tell(const Feature& feature, size_t i, std::string_view text) {
   if (feature.tells_numbers) {
     if (!ReadNumberOf(feature, text, &number)) return false;
     scaled = number;
-    if (!ScaleNumber(feature, i, text, &scaled)) return false;
+    if (feature.is_scaled && !ScaleNumber(feature, i, text, &scaled)) return false;
   }
   if (listener_ == nullptr) return true;  // a default is only checked
   if (feature.tells_numbers) {

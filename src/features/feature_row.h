@@ -90,14 +90,11 @@ class FeatureRow {
   bool TakeNgrams(size_t count);
   bool MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values);
   bool MakeValue(const Feature& feature, size_t i, std::string_view text, Values& values);
+  /// A number, or its bucket, after all steps; the learned default for an empty text.
   bool MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values);
-  /// What stands for a number that is missing, as it was learned.
-  bool MakeDefault(const Feature& feature, size_t i, Values& values);
-  /// Puts a number, or its bucket, after the last steps on numbers; `text` is what says it.
-  bool PutNumber(const Feature& feature, size_t i, std::string_view text, double number, Values& values);
   /// The number of a text, after date_part and clip.
   bool ReadNumberOf(const Feature& feature, std::string_view text, double* number);
-  /// The steps behind these: log1p and standardize.
+  /// The steps behind these: log1p and standardize, of a feature that `is_scaled`.
   bool ScaleNumber(const Feature& feature, size_t i, std::string_view text, double* number);
   bool Tell(const Feature& feature, size_t i, std::string_view text);
   bool MakeId(const Feature& feature, std::string_view text, Values& values);

@@ -147,11 +147,9 @@ std::string_view TextOfFloat(double value, std::string* text) {
   return {begin, static_cast<size_t>(end - begin)};
 }
 
-std::string_view CanonicalText(std::string_view text, std::string* scratch) {
+std::string_view CanonicalTextOfNumber(std::string_view text, std::string* scratch) {
   constexpr size_t kShortestTime = sizeof("2026-11-26T10:00") - 1;
-  if (text.empty()) return text;
-  if (text[0] > '9') return text == "NaN" ? std::string_view("nan") : text;
-  // Most are words and whole numbers.
+  // Most are whole numbers.
   size_t at = text[0] == '-' ? 1 : 0;
   while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
   if (at == text.size()) return text;

@@ -23,12 +23,18 @@ TextRule TextRuleOf(const DataFeedDesc& desc);
 /// "0.1", "1e+16". kNumberPadding bytes behind it may be read.
 std::string_view TextOfFloat(double value, std::string* text);
 
+/// CanonicalText of a text that may be a number or a time: its first byte is no letter.
+std::string_view CanonicalTextOfNumber(std::string_view text, std::string* scratch);
+
 /// The canonical text of a word. Floats are written as by TextOfFloat, where a program may have written them with the
 /// fewest digits: "1.2345678e+07" is "12345678.0", while "1.10", "007" and "12e5" stay. Times of ISO 8601 have a space,
 /// seconds and no needless digits, at midnight the date alone; with a zone they are the instant in UTC, with a Z. All
 /// other texts stay as they are. The result lies in `text` or in `scratch`. kNumberPadding bytes behind `text` may be
 /// read.
-std::string_view CanonicalText(std::string_view text, std::string* scratch);
+inline std::string_view CanonicalText(std::string_view text, std::string* scratch) {
+  if (text.empty() || text[0] > '9') return text == "NaN" ? std::string_view("nan") : text;
+  return CanonicalTextOfNumber(text, scratch);
+}
 
 /// Without the spaces and tabs around it.
 inline std::string_view WithoutSpaces(std::string_view text) {
