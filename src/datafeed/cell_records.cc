@@ -146,7 +146,7 @@ class CellRows final : public ColumnFeed {
 };
 
 constexpr const char* kStart =
-    "import sys\n"
+    "import os, sys\n"
     "sys.path[:] = [path for path in sys.path if path]\n"  // not the folder that the program runs in
     "try:\n"
     "  from millrace import _millrace\n"
@@ -157,7 +157,10 @@ constexpr const char* kStart =
     "        'let MILLRACE_PYTHON name a Python that has both' % (sys.argv[1], sys.executable, error), "
     "file=sys.stderr)\n"
     "  sys.exit(78)\n"  // kExitInvalidConfig
-    "sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))\n";
+    "code = main(sys.argv[1], sys.argv[2], sys.argv[3:])\n"
+    "sys.stdout.flush()\n"
+    "sys.stderr.flush()\n"
+    "os._exit(code)\n";  // threads of pyarrow abort now and then where the interpreter ends by itself
 
 std::string& PythonOfProcess() {
   static auto* const program = new std::string;

@@ -587,9 +587,23 @@ class FramesTest(unittest.TestCase):
             self.assertIn('whole.%s: column "town" is of type int64, and where the training began, with "%s", of type double' % (
                 form, path["floats"]), first.stderr)
 
-    def program(self, name, *arguments, python=sys.executable):
+    def test_a_library_that_aborts_where_python_ends_costs_no_rows_of_a_columnar_file(self):
+        pyarrow = support.package(self, "pyarrow")
+        from pyarrow import parquet
+        parquet.write_table(pyarrow.table(rows_of(60)), self.folder + "/rows.parquet")
+        text = JOB.replace('name: "csv"', 'name: "parquet"').replace('csv { missing: "?" }', "")
+        support.write(self.folder + "/job.prototxt", text)
+        os.mkdir(self.folder + "/site")
+        support.write(self.folder + "/site/sitecustomize.py", "import atexit, os\natexit.register(os.abort)\n")
+        path = os.pathsep.join([self.folder + "/site", *filter(None, [os.environ.get("PYTHONPATH")])])
+        done = self.program("trainer", "--trainer_desc=%s/job.prototxt" % self.folder, "--output_dir=%s/out" % self.folder,
+                            '--set=filelist="%s/rows.parquet"' % self.folder, PYTHONPATH=path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"examples": 60', support.read(self.folder + "/out/run.json"))
+
+    def program(self, name, *arguments, python=sys.executable, **env):
         return subprocess.run([os.path.join(support.BIN, name), *arguments], capture_output=True, text=True, check=False,
-                              env={**os.environ, "MILLRACE_PYTHON": python}, timeout=120)
+                              env={**os.environ, "MILLRACE_PYTHON": python, **env}, timeout=120)
 
     def test_ctrl_c_while_a_frame_is_taken_is_no_mistake_of_its_rows(self):
         pyarrow = support.package(self, "pyarrow")
