@@ -117,77 +117,72 @@ void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
 }
 
 /// Whether the job's program is that of a server, on all ranks or on none.
-Result<bool> HasServerProgram(const TrainerDesc& desc, RankGroup* ranks) {
+Result<bool> HasServerProgram(const TrainerDesc& desc, RankGroup& ranks) {
   if (!desc.has_program()) return false;
   const std::string& path = desc.program().main();
   Result<ProgramDesc> main = ReadProgram(path);
-  MR_TRY(Agreed(ranks, main.status()));
+  MR_TRY(ranks.Agree(main.status()));
   const bool serves = IsOfServer(*main);
-  if (serves && (ranks == nullptr || ranks->leads())) {
+  if (serves && ranks.leads()) {
     std::fprintf(stderr, "%s is the program of a server (listen_and_serv); ", path.c_str());
   }
-  if (ranks == nullptr) return serves;
   std::string of_leader = serves ? "1" : "0";
-  MR_TRY(ranks->FromLeader(&of_leader));
-  MR_TRY(Agreed(ranks, of_leader == (serves ? "1" : "0")
-                           ? Status::Ok()
-                           : InvalidConfig(path + " is " + (serves ? "" : "not ") +
-                                           "the program of a server, unlike that of rank 0: all ranks of a job train, "
-                                           "so give them the program of a trainer")));
+  MR_TRY(ranks.FromLeader(&of_leader));
+  MR_TRY(ranks.Agree(of_leader == (serves ? "1" : "0")
+                         ? Status::Ok()
+                         : InvalidConfig(path + " is " + (serves ? "" : "not ") +
+                                         "the program of a server, unlike that of rank 0: all ranks of a job train, "
+                                         "so give them the program of a trainer")));
   return serves;
 }
 
 /// Whether ranks try a job again, without some that were lost.
-bool IsRestart(const RankGroup* ranks) {
-  return ranks != nullptr && ranks->restarts() != nullptr && ranks->restarts()->count() > 0;
-}
+bool IsRestart(const RankGroup& ranks) { return ranks.restarts() != nullptr && ranks.restarts()->count() > 0; }
 
 std::string OutputDirOf(const TrainerDesc& desc) {
   return FLAGS_output_dir.empty() ? desc.output().dir() : FLAGS_output_dir;
 }
 
 /// Where a try of a job goes on from. One behind a lost rank takes what the one before has saved.
-std::string ResumeOf(const RankGroup* ranks, const TrainerDesc& desc, const std::string& output_dir) {
+std::string ResumeOf(const RankGroup& ranks, const TrainerDesc& desc, const std::string& output_dir) {
   if (!IsRestart(ranks)) return FLAGS_resume;
-  if (ranks->leads()) {
-    std::fprintf(stderr, "%s is lost; %s\n", ranks->restarts()->last_lost().c_str(),
-                 ranks->size() == 1 ? "one rank goes on" : (std::to_string(ranks->size()) + " ranks go on").c_str());
+  if (ranks.leads()) {
+    std::fprintf(stderr, "%s is lost; %s\n", ranks.restarts()->last_lost().c_str(),
+                 ranks.size() == 1 ? "one rank goes on" : (std::to_string(ranks.size()) + " ranks go on").c_str());
   }
   // An inference trains nothing, and a job without a folder has saved nothing: both begin again.
   return desc.infer() || output_dir.empty() ? FLAGS_resume : "auto";
 }
 
 /// Leaves a rank that trains, where ranks go on without some that were lost.
-void KeepTrainer(const RankGroup* ranks, TrainerDesc* desc) {
-  if (!IsRestart(ranks) || RankServers(*desc, ranks->size()) < ranks->size()) return;
-  desc->mutable_dist()->set_servers(ranks->size() - 1);
-  if (!ranks->leads()) return;
-  std::fprintf(stderr, "dist.servers: %d from now on, so that one rank is left to train\n", ranks->size() - 1);
+void KeepTrainer(const RankGroup& ranks, TrainerDesc* desc) {
+  if (!IsRestart(ranks) || RankServers(*desc, ranks.size()) < ranks.size()) return;
+  desc->mutable_dist()->set_servers(ranks.size() - 1);
+  if (!ranks.leads()) return;
+  std::fprintf(stderr, "dist.servers: %d from now on, so that one rank is left to train\n", ranks.size() - 1);
 }
 
 int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
 
-/// Runs one rank, or, with null, the only process of a job.
-Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_token& stop) {
-  const bool only_looks = FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty();
-  const bool leads = ranks == nullptr || ranks->leads();
-  if (only_looks || FLAGS_validate_only) {
-    if (!leads) return Status::Ok();
-    ranks = nullptr;
-  }
+/// Whether the flags ask for no run, only for a look at the job.
+bool OnlyLooks() { return FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty(); }
+
+/// Runs one rank of a job.
+Status RunTrainer(const CommandLine& line, RankGroup& ranks, const std::stop_token& stop) {
+  const bool leads = ranks.leads();
   ConfigRequest request;
   request.file = FLAGS_trainer_desc;
   request.overrides = line.repeated[0];
   request.stop = stop;
-  request.of_ranks = ranks != nullptr && ranks->size() > 1;
+  request.of_ranks = ranks.size() > 1;
   // Operators are shown one by one, as they are before they are fused.
   if (FLAGS_print_ops == "authored" || FLAGS_print_ops == "lowered") request.overrides.emplace_back("fuse=false");
-  request.trained_passes = [ranks](const TrainerDesc& desc) {
+  request.trained_passes = [&ranks](const TrainerDesc& desc) {
     return CompletePasses(IsRestart(ranks) ? "auto" : FLAGS_resume, OutputDirOf(desc));
   };
-  request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
+  request.has_output_folder = OnlyLooks() || !FLAGS_output_dir.empty();
   Result<JobAndEnvironment> read = LoadJob(std::move(request));
-  MR_TRY(Agreed(ranks, read.status()));
+  MR_TRY(ranks.Agree(read.status()));
   JobAndEnvironment& loaded = *read;
   LoadedConfig& config = loaded.config;
   if (leads) std::fputs(config.warnings.c_str(), stderr);
@@ -201,10 +196,8 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   }
   std::string output_dir = OutputDirOf(*config.desc);
   const std::string resume = ResumeOf(ranks, *config.desc, output_dir);
-  if (ranks != nullptr) {
-    MR_TRY(CheckSameJob(*ranks, config, output_dir));
-    KeepTrainer(ranks, config.desc.get());
-  }
+  MR_TRY(CheckSameJob(ranks, config, output_dir));
+  KeepTrainer(ranks, config.desc.get());
   if (FLAGS_print_ops.empty()) {
     MR_ASSIGN(const bool serves, HasServerProgram(*config.desc, ranks));
     if (serves) {
@@ -223,29 +216,29 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
       folder = MakeOutputFolder(output_dir);
     }
   }
-  MR_TRY(Agreed(ranks, folder.status()));
+  MR_TRY(ranks.Agree(folder.status()));
   if (FLAGS_print_ops.empty()) {
-    const FeaturePreparation how{.resume = resume,
+    const FeaturePreparation how{.ranks = ranks,
+                                 .resume = resume,
                                  .output_dir = output_dir,
-                                 .ranks = ranks,
                                  .reads_again = true,
                                  .terminal = leads ? stderr : nullptr};
     MR_TRY(PrepareFeatures(how, loaded.environment, stop, &config));
   }
   const Result<std::shared_ptr<const CompiledJob>> compiled =
       CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, stop);
-  MR_TRY(Agreed(ranks, compiled.status()));
+  MR_TRY(ranks.Agree(compiled.status()));
   const std::shared_ptr<const CompiledJob>& job = *compiled;
   if (!FLAGS_print_ops.empty()) return PrintOps(*job);
   if (leads) WarnOfMachine(*job);
-  Result<std::unique_ptr<JobSession>> made = JobSession::Create(job, {.ranks = job->is_dist() ? ranks : nullptr}, stop);
-  MR_TRY(Agreed(ranks, made.status()));
+  Result<std::unique_ptr<JobSession>> made = JobSession::Create(job, {.ranks = &ranks}, stop);
+  MR_TRY(ranks.Agree(made.status()));
   JobSession& session = **made;
   if (FLAGS_validate_only) {
     MR_TRY(ValidateJob(session, stop));
     return FlushStandardOutput();
   }
-  if (ranks != nullptr && leads) SayRanks(*ranks, *job);
+  if (job->is_dist() && leads) SayRanks(ranks, *job);
   RunOutput output;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(leads ? nullptr : std::fopen("/dev/null", "w"),
                                                                CloseFile);
@@ -271,7 +264,7 @@ Status CheckCommandLine(const CommandLine& line) {
   if (FLAGS_trainer_desc.empty() && !FLAGS_list_ops) {
     return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
   }
-  if (!FLAGS_sweep.empty() && (FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty())) {
+  if (!FLAGS_sweep.empty() && OnlyLooks()) {
     return InvalidConfig(
         "a sweep is of many jobs: --print_config, --print_ops and --list_ops are for one, without --sweep");
   }
@@ -294,27 +287,31 @@ Status ListOpsOfNoJob() {
 /// `*is_told` becomes true where the failure was printed, or another rank does that.
 Status Run(const CommandLine& line, bool* is_told) {
   StopOnSignal signals(TimeBehindSigcont());
-  const auto run = [&](RankGroup* ranks) -> Status {
-    if (ranks == nullptr || ranks->leads()) {
+  const bool is_launched = StartedByLauncher();
+  const auto run = [&](RankGroup& ranks) -> Status {
+    if (ranks.leads()) {
       for (const std::string& warning : line.warnings) Say(warning);
     }
-    MR_TRY(Agreed(ranks, CheckCommandLine(line)));
-    if (!FLAGS_sweep.empty() && ranks != nullptr) {
-      return Agreed(ranks,
-                    InvalidConfig("a sweep starts its trainings itself, each as one process: run it without mpirun"));
+    MR_TRY(ranks.Agree(CheckCommandLine(line)));
+    if (!FLAGS_sweep.empty() && is_launched) {
+      return ranks.Agree(
+          InvalidConfig("a sweep starts its trainings itself, each as one process: run it without mpirun"));
     }
     if (!FLAGS_sweep.empty()) return RunOrListSweep(line, signals.token());
-    if (!FLAGS_trainer_desc.empty()) return RunTrainer(line, ranks, signals.token());
-    return ranks == nullptr || ranks->leads() ? ListOpsOfNoJob() : Status::Ok();
+    if (!ranks.leads() && (OnlyLooks() || FLAGS_validate_only)) return Status::Ok();
+    if (FLAGS_trainer_desc.empty()) return ListOpsOfNoJob();
+    // The leader looks alone.
+    const bool is_run = !OnlyLooks() && !FLAGS_validate_only;
+    return is_run ? RunTrainer(line, ranks, signals.token()) : RunTrainer(line, *RankGroup::Solo(), signals.token());
   };
-  if (!StartedByLauncher()) return run(nullptr);
+  if (!is_launched) return run(*RankGroup::Solo());
   MR_ASSIGN(const std::unique_ptr<Communicator> communicator, OpenMpi());
   *is_told = true;
   return RunOnRanks(
       *communicator, signals.token(),
       [&](RankGroup& ranks) {
         signals.BeQuiet(!ranks.leads());
-        return run(&ranks);
+        return run(ranks);
       },
       [](const Status& failure) { PrintFailure(kProgram.name, failure); });
 }

@@ -13,6 +13,7 @@
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
 #include "core/elapsed.h"
+#include "core/harmless_text.h"
 #include "core/number_format.h"
 #include "core/version.h"
 #include "job/input_fingerprint.h"
@@ -242,6 +243,30 @@ void StoreProgress(const RunState& state, CheckpointManifest* to) {
     stored.set_name(name);
     stored.set_value(value);
   }
+}
+
+using Files = google::protobuf::RepeatedPtrField<std::string>;
+
+/// "\"a\", \"b\" and 3 more" of the entries of `list` that `other` lacks; empty where it lacks none.
+std::string EntriesMissingIn(const Files& other, const Files& list) {
+  constexpr int kShown = 3;
+  const std::set<std::string> known(other.begin(), other.end());
+  std::string text;
+  int count = 0;
+  for (const std::string& entry : list) {
+    if (known.contains(entry) || ++count > kShown) continue;
+    text += (text.empty() ? "\"" : ", \"") + Harmless(entry) + "\"";
+  }
+  return count > kShown ? text + " and " + std::to_string(count - kShown) + " more" : text;
+}
+
+/// How a list of files differs from what it was.
+std::string DifferenceOf(const Files& before, const Files& now) {
+  const std::string gone = EntriesMissingIn(now, before);
+  const std::string added = EntriesMissingIn(before, now);
+  if (gone.empty() && added.empty()) return "in another order";
+  return (gone.empty() ? "" : "without " + gone) + (gone.empty() || added.empty() ? "" : ", ") +
+         (added.empty() ? "" : "with " + added + " added");
 }
 
 }  // namespace
@@ -507,8 +532,14 @@ void JobCheckpointer::NoteOrderOfReaders(const RunState& state) {
 }
 
 void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* state) {
+  const std::optional<TrainerDesc> before = JobOf(manifest);
   for (const ChangedField& field : changes_) {
-    std::string note = "resumed with: " + field.path + " " + field.before + " -> " + field.now;
+    std::string note = "resumed with: " + field.path + " ";
+    if (field.path == "filelist" && before.has_value()) {
+      note += DifferenceOf(before->filelist(), job_->desc().filelist());
+    } else {
+      note += field.before + " -> " + field.now;
+    }
     for (int i = 0; i < std::min(manifest.epoch(), manifest.pass_name_size()); ++i) {
       if (IsOf(field.path, "incremental.pass[" + manifest.pass_name(i) + "]")) note += ", which is trained already";
     }
@@ -518,7 +549,6 @@ void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* 
   if (is_program && OperatorsCrc(job_->model().main, job_->environment().ops) != manifest.main_crc32c()) {
     notes_.push_back("resumed with: program.main, whose operators are not those of the checkpoint");
   }
-  const std::optional<TrainerDesc> before = JobOf(manifest);
   if (before.has_value()) {
     for (const std::string& set : SetsOfTrainedRows(*before, job_->desc())) {
       notes_.push_back(

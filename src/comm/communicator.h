@@ -20,9 +20,8 @@ class MessageReceiver {
 
 /// The way from one rank of a job to the others. A rank is a process, in tests also a thread; it has one object.
 ///
-/// There are three classes. Of a LocalCluster the ranks are threads of a process; of a SimulatedCluster too, and a seed
-/// decides when each of them goes on and when its messages arrive; of an MPI plugin they are processes that a launcher
-/// started (comm/mpi_plugin.h).
+/// Ranks that a launcher started talk through an MPI plugin (comm/mpi_plugin.h). A job without a launcher has one rank
+/// (comm/solo_communicator.h). In tests ranks are threads (tests/comm).
 ///
 /// Nothing is encrypted and nobody is asked who he is: ranks trust their network.
 ///

@@ -1,5 +1,6 @@
 #include "core/machine_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,12 @@ double PhysicalMemory() {
   double limit = 0;  // a container's; the file holds "max" where there is none
   std::ifstream("/sys/fs/cgroup/memory.max") >> limit;
   return limit > 0 ? std::min(limit, machine) : machine;
+}
+
+int64_t PeakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
 }
 
 std::string Gibibytes(double bytes) { return GeneralNumber(bytes / (1 << 30), 4) + " GiB"; }

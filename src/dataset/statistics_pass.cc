@@ -12,7 +12,6 @@ namespace millrace {
 namespace {
 
 std::vector<std::string> FilesHere(const StatisticsPass& pass) {
-  if (pass.ranks == nullptr) return *pass.files;
   std::vector<std::string> files;
   if (pass.ranks->rank() >= pass.readers) return files;
   const auto first = static_cast<size_t>(pass.ranks->rank());
@@ -57,10 +56,6 @@ Status TakeStatistics(const StatisticsPass& pass, const std::stop_token& asked, 
                       FeatureStates* states) {
   GatheredStatistics gathered;
   const Status read = Gather(pass, stop, &gathered);
-  if (pass.ranks == nullptr) {
-    MR_TRY(Status(read));
-    return AddUp(pass, {}, &gathered, states);
-  }
   RankGroup& ranks = *pass.ranks;
   MR_TRY(ranks.AgreeOnEnd(read, asked));
   std::vector<std::string> others;

@@ -23,7 +23,7 @@ struct StatisticsPass {
   const DataFeedFactory* feeds = nullptr;
   HeldRows held = {};
   int threads = 1;  ///< that read and parse, where desc.thread_num is not set
-  /// Of which the first `readers` read the files together, file i rank i modulo them; null: this process reads all.
+  /// Ranks of which the first `readers` read the files together, file i rank i modulo them.
   RankGroup* ranks = nullptr;
   int readers = 1;
   /// Told every few thousand rows how many there were, by the calling thread. Empty: nobody is.
@@ -35,7 +35,7 @@ struct StatisticsPass {
 /// for any number of threads and ranks. Bad lines are left out within the job's budget, which each rank has. Blocks.
 /// kBadData as a pass of training, and for a feature that has no value anywhere; kCancelled after a stop request.
 ///
-/// With ranks a collective, within what their CommonEnd has begun: `asked` is this rank's own request to stop, `stop`
+/// A collective of the ranks, within what their CommonEnd has begun: `asked` is this rank's own request to stop, `stop`
 /// that of any rank. Each sends what it gathered to the leader, which gives the sums to all.
 Status TakeStatistics(const StatisticsPass& pass, const std::stop_token& asked, const std::stop_token& stop,
                       FeatureStates* states);

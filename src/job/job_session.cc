@@ -141,7 +141,8 @@ JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInpu
       trained_times_(job_->desc().data_desc().feature_states().time()),
       row_locks_(LocksRows(*job_) ? std::make_unique<RowLocks>() : nullptr),
       spans_(job_->desc().output().trace() && !job_->feeds_itself() ? std::make_unique<SpanLog>() : nullptr),
-      ranks_(inputs.ranks),
+      own_ranks_(inputs.ranks == nullptr ? RankGroup::Solo() : nullptr),
+      ranks_(own_ranks_ == nullptr ? inputs.ranks : own_ranks_.get()),
       tables_(job_->environment().tables),
       root_(inputs.root),
       dataset_(inputs.dataset) {}
@@ -169,11 +170,6 @@ Status CheckRanksOfStep(const TrainerDesc& desc, int ranks) {
 }
 
 Status JobSession::JoinRanks() {
-  if (ranks_ == nullptr) {
-    own_cluster_ = std::make_unique<LocalCluster>(1);
-    own_ranks_ = std::make_unique<RankGroup>(own_cluster_->rank(0));
-    ranks_ = own_ranks_.get();
-  }
   MR_TRY(SetServers());
   MR_TRY(CheckRanksOfStep(job_->desc(), ranks_->size()));
   rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls(), ranks_->trainers());
@@ -190,6 +186,10 @@ Status JobSession::JoinRanks() {
                          "startup program made, or load_persistables");
   }
   return Status::Ok();
+}
+
+int JobSession::sources() const {
+  return job_->trains_in_step() ? ranks_->ShareOf(job_->rank_micro_batches()).second : job_->workers();
 }
 
 int JobSession::InputStreams(int64_t pass) const {
@@ -291,7 +291,7 @@ std::vector<Dataset*> JobSession::eval_datasets() const {
 Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::string> files, DataFeedDesc feed,
                                                            const DatasetSettings& settings,
                                                            const StreamShare& share) const {
-  if (feed.bad_lines().action() == BadLinePolicy::QUARANTINE && job_->is_dist() && !ranks_->leads()) {
+  if (feed.bad_lines().action() == BadLinePolicy::QUARANTINE && !ranks_->leads()) {
     const std::string path = QuarantinePath(feed.bad_lines(), job_->output_dir());
     if (!path.empty()) feed.mutable_bad_lines()->set_quarantine_path(QuarantineOfRank(path, ranks_->rank()));
   }
@@ -413,7 +413,7 @@ Status JobSession::InitParameters(const std::stop_token& stop) {
   }
   if (desc.program().has_server_dir()) {
     // A rank asks nobody here: the others may not have come so far.
-    const ShardRange shards = ranks_ == nullptr ? kAllShards : ranks_->tables().ShardsOf(ranks_->rank());
+    const ShardRange shards = ranks_->tables().ShardsOf(ranks_->rank());
     MR_TRY(LoadServerTables(model, desc.program().server_dir(), shards, *root_, stop));
   }
   return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);

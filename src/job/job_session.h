@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "batch/label_range_monitor.h"
-#include "comm/local_cluster.h"
 #include "core/span_log.h"
 #include "data_feed.pb.h"
 #include "dataset/dataset.h"
@@ -31,7 +30,7 @@ struct SessionInputs {
   Scope* root = nullptr;  ///< with the job's parameters
   Dataset* dataset = nullptr;
   FetchHandler* fetch_handler = nullptr;  ///< of the variables that the job was compiled to watch; null: none
-  RankGroup* ranks = nullptr;             ///< of a job with `dist`; null: this process is its only rank
+  RankGroup* ranks = nullptr;             ///< that run the job together; null: this process is its only rank
 };
 
 /// One run of a compiled job, and all that it changes: parameters, datasets, row locks, counts and traces.
@@ -63,10 +62,11 @@ class JobSession {
   std::vector<Dataset*> eval_datasets() const;
   bool has_evaluations() const { return !eval_datasets_.empty(); }
   FetchHandler* fetch_handler() const { return fetch_handler_; }
-  /// Of a job with `dist`; null for others.
-  RankGroup* ranks() const { return ranks_; }
-  /// Of a job with `dist`: the streams that the files of a pass are dealt to, those of a step or one for each rank, or
-  /// as SetInputStreams says.
+  RankGroup& ranks() const { return *ranks_; }
+  /// Sources of the dataset that this rank trains from.
+  int sources() const;
+  /// The streams that the files of a pass are dealt to: those of a step, or one for each rank that trains, or as
+  /// SetInputStreams says.
   int InputStreams(int64_t pass) const;
   /// Of a job with `dist` and an in-memory dataset of the session's own, before it is loaded: the files of `pass`,
   /// where each pass has its own, else of all passes, are dealt to as many streams as in the run that this one goes on
@@ -80,7 +80,7 @@ class JobSession {
   /// number of ranks adds them up in the same order; 0 where all sources of a rank belong together.
   int EvalStreams() const;
   /// Whether this process writes files and the terminal.
-  bool leads() const { return ranks_ == nullptr || ranks_->leads(); }
+  bool leads() const { return ranks_->leads(); }
   /// Labels that losses and metrics had no meaning for, so far; filled by the frames.
   LabelRangeMonitor& label_monitor() { return label_monitor_; }
   /// Losses that were NaN or infinite and did not end the run (allow_non_finite), so far; filled by the workers.
@@ -139,8 +139,7 @@ class JobSession {
   std::unique_ptr<RowLocks> row_locks_;
   PackedWeights packed_weights_;  ///< for read-only frames
   std::unique_ptr<SpanLog> spans_;
-  std::unique_ptr<LocalCluster> own_cluster_;  ///< of a job with `dist` that nobody gave ranks
-  std::unique_ptr<RankGroup> own_ranks_;
+  std::unique_ptr<RankGroup> own_ranks_;  ///< of a session that was given none
   RankGroup* ranks_;
   int input_streams_ = 0;               ///< 0: one for each rank that trains
   int64_t pass_of_streams_ = kAnyPass;  ///< which these are of

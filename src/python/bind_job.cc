@@ -46,8 +46,8 @@ class PyJob {
     request_.file = std::move(file);
     request_.overrides = std::move(overrides);
     request_.has_output_folder = !output_dir_.empty();
-    request_.of_ranks = ranks_ != nullptr;
-    request_.may_lack_files = ranks_ == nullptr;
+    request_.of_ranks = ranks_.are_several();
+    request_.may_lack_files = !ranks_.are_several();
     Compile("never");
     for (const EvalDesc::Set& set : job().desc().eval().set()) own_sets_.push_back(set.name());
   }
@@ -57,7 +57,7 @@ class PyJob {
   py::dict Fit(const PyFrame& data, const std::vector<std::pair<std::string, const PyFrame*>>& eval_data,
                const std::string& resume, bool is_quiet, const py::list& callbacks) {
     const Running running(this, "Job.fit");
-    if (ranks_ != nullptr) {
+    if (ranks_.are_several()) {
       throw StatusError(InvalidConfig(
           "Job.fit: not supported yet: several processes, each with rows in memory; write files, and Job.run"));
     }
@@ -100,7 +100,7 @@ class PyJob {
     if (!has_run_ || summary_.batches == 0) {
       throw StatusError(InvalidConfig("Job.save_model: nothing is trained yet, or the last run failed"));
     }
-    if (ranks_ != nullptr) {
+    if (ranks_.are_several()) {
       throw StatusError(
           InvalidConfig("Job.save_model: not supported yet on several processes; output_dir has the model"));
     }
@@ -181,14 +181,12 @@ class PyJob {
 
   /// What Job.run returns. `callbacks` are called with the dict of each pass and evaluation.
   py::dict RunSession(const std::string& resume, const std::string& model, bool is_quiet, const py::list& callbacks) {
-    if (ranks_ != nullptr && !callbacks.empty()) {
+    if (ranks_.are_several() && !callbacks.empty()) {
       throw StatusError(InvalidConfig("Job.run: not supported yet: callbacks of a run of several processes"));
     }
     has_run_ = true;
-    if (ranks_ != nullptr) {
-      ranks_->Together("Job.run");
-      is_quiet = is_quiet || !ranks_->group->leads();
-    }
+    ranks_.Together("Job.run");
+    is_quiet = is_quiet || !group_->leads();
     std::vector<FetchLine> lines;
     const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
     RunHistory history(callbacks);
@@ -206,8 +204,8 @@ class PyJob {
       // Either a callback ends the run, or who waits for it.
       const std::stop_callback stops(stop, [&history] { history.RequestStop(); });
       summary_ = ValueOrThrow(RunJob(*session_, resume, model, history.stop(), output));
-      if (ranks_ == nullptr) return;
-      ThrowUnlessOk(ranks_->group->Agree(stop.stop_requested() ? Cancelled("the run was interrupted") : Status::Ok()));
+      if (!ranks_.are_several()) return;
+      ThrowUnlessOk(group_->Agree(stop.stop_requested() ? Cancelled("the run was interrupted") : Status::Ok()));
     };
     try {
       RunInterruptibly(run);
@@ -248,8 +246,8 @@ class PyJob {
 
   void Compile(const std::string& resume) {
     const Environment& shared = SharedEnvironment();
-    if (ranks_ != nullptr) ranks_->Together("Job");
-    RankGroup* const group = ranks_ == nullptr ? nullptr : ranks_->group;
+    ranks_.Together("Job");
+    RankGroup& group = *group_;
     Compiled made = RunInterruptibly<Compiled>([&](const std::stop_token& stop) -> Result<Compiled> {
       ConfigRequest request = request_;
       request.stop = stop;
@@ -259,38 +257,37 @@ class PyJob {
       };
       request.overrides.insert(request.overrides.end(), read_rows_.begin(), read_rows_.end());
       Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &shared);
-      MR_TRY(Agreed(group, read.status()));
+      MR_TRY(group.Agree(read.status()));
       JobAndEnvironment& loaded = *read;
       Compiled compiled;
       compiled.environment = std::make_unique<Environment>(std::move(loaded.environment));
       Environment& own = *compiled.environment;
       std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
-      if (group != nullptr) MR_TRY(CheckSameJob(*group, loaded.config, folder));
+      MR_TRY(CheckSameJob(group, loaded.config, folder));
       const bool lacks_rows =
           frames_.empty() && loaded.config.files == std::vector<std::string>{std::string(kTrainedRows)};
       if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
       if (!lacks_rows) {
-        const bool leads = group == nullptr || group->leads();
-        MR_TRY(Agreed(group, leads ? CheckInputHeaders(loaded.config, own, stop) : Status::Ok()));
-        const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group, .reads_again = true};
+        MR_TRY(group.Agree(group.leads() ? CheckInputHeaders(loaded.config, own, stop) : Status::Ok()));
+        const FeaturePreparation how{.ranks = group, .resume = resume, .output_dir = folder, .reads_again = true};
         MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
         NoteColumns(&loaded.config);
         NoteWholeNumbers(&loaded.config);
       }
       auto job = CompiledJob::Create(std::move(loaded.config), own, std::move(folder), {}, stop);
-      MR_TRY(Agreed(group, job.status()));
+      MR_TRY(group.Agree(job.status()));
       compiled.job = *std::move(job);
       if (lacks_rows) return compiled;
-      const SessionInputs inputs{.ranks = compiled.job->is_dist() ? group : nullptr};
+      const SessionInputs inputs{.ranks = &group};
       auto session = JobSession::Create(compiled.job, inputs, stop);
-      MR_TRY(Agreed(group, session.status()));
+      MR_TRY(group.Agree(session.status()));
       compiled.session = std::move(session).value();
       return compiled;
     });
     session_ = std::move(made.session);
     job_ = std::move(made.job);
     environment_ = std::move(made.environment);
-    if (ranks_ != nullptr) AgreeOrThrow(ranks_, tables_.Own(this->job().model().main));
+    AgreeOrThrow(ranks_, tables_.Own(ranks_, this->job().model().main));
     has_run_ = false;
   }
 
@@ -348,7 +345,9 @@ class PyJob {
   }
   const CompiledJob& job() const { return *job_; }
 
-  const ProcessRanks* const ranks_ = RanksOfProcess();
+  const ProcessRanks& ranks_ = RanksOfProcess();
+  const std::unique_ptr<RankGroup> alone_ = ranks_.are_several() ? nullptr : RankGroup::Solo();
+  RankGroup* const group_ = alone_ == nullptr ? ranks_.group : alone_.get();
   TablesOfRanks tables_;
   ConfigRequest request_;
   std::optional<std::string> text_;

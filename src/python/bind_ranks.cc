@@ -14,25 +14,14 @@ namespace py = pybind11;
 namespace millrace {
 namespace {
 
-int Rank() {
-  const ProcessRanks* const ranks = RanksOfProcess();
-  return ranks == nullptr ? 0 : ranks->group->rank();
-}
+int Rank() { return RanksOfProcess().group->rank(); }
 
-int Size() {
-  const ProcessRanks* const ranks = RanksOfProcess();
-  return ranks == nullptr ? 1 : ranks->group->size();
-}
+int Size() { return RanksOfProcess().group->size(); }
 
 /// What every rank brought to its next call of that name, by rank.
 std::vector<py::bytes> Together(const std::string& call, const std::string& mine) {
-  const ProcessRanks* const ranks = RanksOfProcess();
   std::vector<py::bytes> all;
-  if (ranks == nullptr) {
-    all.emplace_back(mine);
-    return all;
-  }
-  for (const std::string& one : ranks->Together(call, mine)) all.emplace_back(one);
+  for (const std::string& one : RanksOfProcess().Together(call, mine)) all.emplace_back(one);
   return all;
 }
 

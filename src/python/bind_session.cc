@@ -104,12 +104,10 @@ Result<std::vector<std::vector<std::string>>> FileLists(const ProcessRanks& rank
   return lists;
 }
 
-RankGroup* GroupOf(const ProcessRanks* ranks) { return ranks == nullptr ? nullptr : ranks->group; }
-
 /// The classes of a scope's tables. Those of ranks have the rows of one owner each.
-TableFactory TablesOf(const ProcessRanks* ranks) {
+TableFactory TablesOf(const ProcessRanks& ranks) {
   const TableFactory& tables = SharedEnvironment().tables;
-  return ranks == nullptr ? tables : RankTableFactory(tables, ranks->group->tables());
+  return ranks.are_several() ? RankTableFactory(tables, ranks.group->tables()) : tables;
 }
 
 /// Takes what an object owns for the time of a call, so that a second call cannot touch it meanwhile.
@@ -139,18 +137,16 @@ class PyScope {
   void RunStartupProgram(const std::string& program, uint64_t seed, int64_t key) {
     const ProgramDesc desc = ProgramOf(program);
     const Environment& environment = SharedEnvironment();
-    const ProcessRanks* const ranks = RanksOfProcess();
+    const ProcessRanks& ranks = RanksOfProcess();
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     prepared_.clear();
-    if (ranks != nullptr) {
-      ranks->Together("run(startup_program)");
-      AgreeOrThrow(ranks, tables_.Own(desc));
-    }
+    ranks.Together("run(startup_program)");
+    AgreeOrThrow(ranks, tables_.Own(ranks, desc));
     const TableFactory tables = TablesOf(ranks);
     RunInterruptibly([&](const std::stop_token& stop) {
-      ThrowUnlessOk(Agreed(GroupOf(ranks),
-                           RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &tables, stop)));
-      if (ranks != nullptr) ThrowUnlessOk(TakeDenseOfLeader(desc, *scope.value, *ranks->group));
+      ThrowUnlessOk(ranks.group->Agree(
+          RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &tables, stop)));
+      ThrowUnlessOk(TakeDenseOfLeader(desc, *scope.value, *ranks.group));
     });
     trained_[key] = {};
     run_ids_.erase(key);
@@ -243,25 +239,24 @@ class PyScope {
   }
   /// (rows left, rows deleted) by the name of each table with an accessor. Ranks call it together.
   std::map<std::string, std::pair<int64_t, int64_t>> Shrink() {
-    const ProcessRanks* const ranks = RanksOfProcess();
+    const ProcessRanks& ranks = RanksOfProcess();
     const ExclusiveAccess<Scope> scope(scope_, "scope");
-    if (ranks != nullptr) ranks->Together("scope.shrink");
+    ranks.Together("scope.shrink");
     std::map<std::string, std::pair<int64_t, int64_t>> shrunk;
     Status done;
     std::string bytes;
     // The rank that leads asks the others for their rows.
-    if (ranks == nullptr || ranks->group->leads()) {
+    if (ranks.group->leads()) {
       WithoutGil([&] { done = ShrinkTables(*scope.value, &shrunk); });
     }
     AgreeOrThrow(ranks, done);
-    if (ranks == nullptr) return shrunk;
     WireWriter out(&bytes);
     for (const auto& [name, rows] : shrunk) {
       out.PutText(name);
       out.Put(rows.first);
       out.Put(rows.second);
     }
-    WithoutGil([&] { ThrowUnlessOk(ranks->group->FromLeader(&bytes)); });
+    WithoutGil([&] { ThrowUnlessOk(ranks.group->FromLeader(&bytes)); });
     for (WireReader in(bytes); !in.rest().empty() && in.ok();) {
       const std::string name(in.GetText());
       const auto rows = in.Get<int64_t>();
@@ -282,17 +277,15 @@ class PyScope {
   bool Load(const std::string& program, const std::string& folder, int64_t key) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const ProgramDesc desc = ProgramOf(program);
-    const ProcessRanks* const ranks = RanksOfProcess();
+    const ProcessRanks& ranks = RanksOfProcess();
     prepared_.clear();
-    if (ranks != nullptr) {
-      ranks->Together("load_persistables(\"" + folder + "\")");
-      AgreeOrThrow(ranks, tables_.Own(desc));
-    }
+    ranks.Together("load_persistables(\"" + folder + "\")");
+    AgreeOrThrow(ranks, tables_.Own(ranks, desc));
     std::optional<TrainedSoFar> trained;
     const TableFactory tables = TablesOf(ranks);
     RunInterruptibly([&](const std::stop_token& stop) {
       auto loaded = LoadPersistables(desc, folder, *scope.value, tables, ThreadsHere(), stop);
-      ThrowUnlessOk(Agreed(GroupOf(ranks), loaded.status()));
+      ThrowUnlessOk(ranks.group->Agree(loaded.status()));
       trained = *std::move(loaded);
     });
     if (trained) trained_[key] = {trained->step, trained->examples};
@@ -306,18 +299,17 @@ class PyScope {
     const ProgramDesc part = PartOfParameter(ProgramOf(program), name);
     ThrowUnlessOk(CheckMade(part, *scope.value));
     prepared_.clear();
-    const ProcessRanks* const ranks = RanksOfProcess();
-    if (ranks != nullptr) ranks->Together("load_one_table(\"" + folder + "\")");
+    const ProcessRanks& ranks = RanksOfProcess();
+    ranks.Together("load_one_table(\"" + folder + "\")");
     const Variable& variable = *scope.value->Find(name);
     const bool is_servers = variable.Is<TablePtr>() && !HasManifest(folder);
     const TableFactory tables = TablesOf(ranks);
     RunInterruptibly([&](const std::stop_token& stop) {
-      const ShardRange shards =
-          ranks == nullptr ? kAllShards : GroupOf(ranks)->tables().ShardsOf(GroupOf(ranks)->rank());
+      const ShardRange shards = ranks.group->tables().ShardsOf(ranks.group->rank());
       const Status loaded = is_servers
                                 ? LoadServerRows(folder, variable.Get<TablePtr>().get(), shards, stop)
                                 : LoadPersistables(part, folder, *scope.value, tables, ThreadsHere(), stop).status();
-      ThrowUnlessOk(Agreed(GroupOf(ranks), loaded));
+      ThrowUnlessOk(ranks.group->Agree(loaded));
     });
     ++version_;
   }
@@ -325,11 +317,11 @@ class PyScope {
   void LoadWeights(const std::string& program, const std::string& folder) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const ProgramDesc desc = ProgramOf(program);
-    const ProcessRanks* const ranks = RanksOfProcess();
+    const ProcessRanks& ranks = RanksOfProcess();
     prepared_.clear();
-    if (ranks != nullptr) ranks->Together("the weights of \"" + folder + "\"");
+    ranks.Together("the weights of \"" + folder + "\"");
     RunInterruptibly([&](const std::stop_token& stop) {
-      ThrowUnlessOk(Agreed(GroupOf(ranks), LoadModelWeights(folder, desc, *scope.value, ThreadsHere(), stop)));
+      ThrowUnlessOk(ranks.group->Agree(LoadModelWeights(folder, desc, *scope.value, ThreadsHere(), stop)));
     });
     MadeAnew(desc);
   }
@@ -376,18 +368,16 @@ class PyScope {
     std::optional<FoundCheckpoint> found;
     const bool is_one = MayBeThere(folder + "/MANIFEST");
     if (!is_one && !MayBeThere(folder)) return py::none();
-    const ProcessRanks* const ranks = RanksOfProcess();
-    if (ranks != nullptr) {
-      ranks->Together("load_checkpoint(\"" + folder + "\")");
-      AgreeOrThrow(ranks, tables_.Own(desc));
-    }
+    const ProcessRanks& ranks = RanksOfProcess();
+    ranks.Together("load_checkpoint(\"" + folder + "\")");
+    AgreeOrThrow(ranks, tables_.Own(ranks, desc));
     const TableFactory tables = TablesOf(ranks);
     Scope trial;
     RunInterruptibly([&](const std::stop_token& stop) {
       const int threads = ThreadsHere();
       std::string chosen = is_one ? folder : "";
       Status read;
-      if (!is_one && (ranks == nullptr || ranks->group->leads())) {
+      if (!is_one && ranks.group->leads()) {
         Result<std::optional<FoundCheckpoint>> newest =
             CheckpointStore::Open(folder, threads).FindNewest(fits, &refused, {stop});
         read = newest.status();
@@ -395,16 +385,16 @@ class PyScope {
         if (found) chosen = found->folder;
       }
       // Others may see another newest one.
-      if (ranks != nullptr) ThrowUnlessOk(ranks->group->FromLeader(&chosen));
+      ThrowUnlessOk(ranks.group->FromLeader(&chosen));
       if (read.ok() && !found && !chosen.empty()) {
-        const bool checks_all = ranks == nullptr || ranks->group->leads();
+        const bool checks_all = ranks.group->leads();
         Result<FoundCheckpoint> one =
             ReadCheckpoint(chosen, fits, checks_all ? CheckedFiles::kAll : CheckedFiles::kButThoseOfTables, {stop});
         read = one.status();
         if (one.ok()) found = *std::move(one);
       }
       if (read.ok() && found) read = ReadInto(*found, desc, tables, threads, stop, &trial);
-      ThrowUnlessOk(Agreed(GroupOf(ranks), read));
+      ThrowUnlessOk(ranks.group->Agree(read));
     });
     if (!found) return py::none();
     const CheckpointManifest& manifest = found->manifest;
@@ -625,14 +615,14 @@ class PyMemory {
  public:
   explicit PyMemory(const std::string& text) : ranks_(RanksOfProcess()) {
     Result<LoadedConfig> read = ReadOwnDesc("dataset", text, false, false);
-    if (ranks_ != nullptr) {
+    if (ranks_.are_several()) {
       RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(ShareFiles(&read, stop)); });
     }
     const LoadedConfig config = ValueOrThrow(std::move(read));
     DatasetSettings settings = DatasetSettings::FromDesc(*config.desc);
     settings.threads = config.desc->thread_num();
     // Before they are exchanged, not all rows of a name are here.
-    settings.rows.are_exchanged = ranks_ != nullptr;
+    settings.rows.are_exchanged = ranks_.are_several();
     merges_names_ = config.desc->dataset().merge_by_lineid();
     const Environment& environment = SharedEnvironment();
     dataset_ = ValueOrThrow(environment.datasets.Create("InMemoryDataset", config.desc->data_desc(), config.files,
@@ -682,18 +672,18 @@ class PyMemory {
     const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     InMemoryDataset& memory = Memory(*dataset.value);
     PassStats stats;
-    if (ranks_ != nullptr) {
-      ranks_->Together("global_shuffle");
+    if (ranks_.are_several()) {
+      ranks_.Together("global_shuffle");
       RowShuffle shuffle;
-      shuffle.ranks = ranks_->group;
+      shuffle.ranks = ranks_.group;
       shuffle.targets.seed = seed;
-      shuffle.targets.streams = ranks_->group->size();
+      shuffle.targets.streams = ranks_.group->size();
       shuffle.targets.by = merges_names_ ? RowTargets::By::kName : RowTargets::By::kPlace;
       shuffle.most_rows = most_rows;
       shuffle.pause_of_rounds = std::chrono::seconds(pause_seconds);
       InMemoryDataset* const all = &memory;
       RunInterruptibly([&](const std::stop_token& stop) {
-        ThrowUnlessOk(ExchangeRows(shuffle, {&all, 1}, ranks_->group->rank(), files_of_all_, &stats.counters, stop));
+        ThrowUnlessOk(ExchangeRows(shuffle, {&all, 1}, ranks_.group->rank(), files_of_all_, &stats.counters, stop));
       });
     }
     WithoutGil([&] { ThrowUnlessOk(memory.LocalShuffle(seed)); });
@@ -731,12 +721,12 @@ class PyMemory {
   static InMemoryDataset& Memory(Dataset& dataset) { return dynamic_cast<InMemoryDataset&>(dataset); }
   /// Leaves this rank its part of the files: each rank's own, or those of the list of all in turn.
   Status ShareFiles(Result<LoadedConfig>* read, const std::stop_token& stop) {
-    MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(*ranks_, "load_into_memory", *read, stop));
+    MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(ranks_, "load_into_memory", *read, stop));
     MR_ASSIGN(const std::vector<std::string> all, FilesOfRanks(lists));
     if (all.empty()) return NoFilesOnAnyRank();
     const bool is_one = std::all_of(lists.begin(), lists.end(), [&](const auto& list) { return list == lists[0]; });
     const auto ranks = lists.size();
-    const auto me = static_cast<size_t>(ranks_->group->rank());
+    const auto me = static_cast<size_t>(ranks_.group->rank());
     std::vector<std::string> own;
     for (size_t i = 0; i < lists[me].size(); ++i) {
       if (!is_one || i % ranks == me) own.push_back(lists[me][i]);
@@ -754,7 +744,7 @@ class PyMemory {
     return Status::Ok();
   }
 
-  const ProcessRanks* const ranks_;
+  const ProcessRanks& ranks_;
   std::vector<std::string> files_of_all_;
   bool merges_names_ = false;
   std::unique_ptr<Dataset> dataset_;
@@ -918,17 +908,17 @@ Status StartAsLeader(RankGroup& ranks, const JobSession& session, Scope& root, R
 /// Trains a session; its ranks fail together. What is asked to stop by `stop`, and not by `ended` alone, is interrupted
 /// on all ranks.
 Result<RunReport> Train(JobSession& session, TrainerHooks hooks, std::stop_source& ended, const std::stop_token& stop) {
-  RankGroup* const ranks = session.ranks();
+  RankGroup& ranks = session.ranks();
   Result<std::unique_ptr<Trainer>> trainer = CreateTrainer(session, std::move(hooks));
-  MR_TRY(Agreed(ranks, trainer.status()));
+  MR_TRY(ranks.Agree(trainer.status()));
   const std::stop_callback forward(stop, [&ended] { ended.request_stop(); });
   Result<RunReport> report = Caught("training", [&] { return (*trainer)->Run(ended.get_token()); });
-  const Status agreed = Agreed(ranks, report.status());
+  const Status agreed = ranks.Agree(report.status());
   if (!report.ok()) return report;  // which says whose failure it was
   MR_TRY(agreed);
-  MR_TRY(Agreed(ranks, session.leads() ? CheckTrained(session) : Status::Ok()));
-  if (ranks != nullptr) {
-    MR_TRY(ranks->Agree(stop.stop_requested() ? Cancelled("the training was interrupted") : Status::Ok()));
+  MR_TRY(ranks.Agree(session.leads() ? CheckTrained(session) : Status::Ok()));
+  if (ranks.size() > 1) {
+    MR_TRY(ranks.Agree(stop.stop_requested() ? Cancelled("the training was interrupted") : Status::Ok()));
   }
   return report;
 }
@@ -939,11 +929,11 @@ Result<RunReport> Train(JobSession& session, TrainerHooks hooks, std::stop_sourc
 py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler, bool measures,
                     int64_t key, bool is_quiet, bool on_ranks) {
   const auto start = std::chrono::steady_clock::now();
-  const ProcessRanks* const ranks = on_ranks ? RanksOfProcess() : nullptr;
-  Result<LoadedConfig> config = ReadOwnDesc("train_from_dataset", text, true, ranks != nullptr);
-  if (ranks != nullptr) {
+  const ProcessRanks& ranks = on_ranks ? RanksOfProcess() : AloneInProcess();
+  Result<LoadedConfig> config = ReadOwnDesc("train_from_dataset", text, true, ranks.are_several());
+  if (ranks.are_several()) {
     RunInterruptibly(
-        [&](const std::stop_token& stop) { ThrowUnlessOk(CompareJobs(*ranks, memory != nullptr, &config, stop)); });
+        [&](const std::stop_token& stop) { ThrowUnlessOk(CompareJobs(ranks, memory != nullptr, &config, stop)); });
   }
   std::unique_ptr<PyFetchHandler> fetch_handler;
   std::stop_source ended;
@@ -958,9 +948,9 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   std::optional<ExclusiveAccess<Dataset>> dataset;
   if (memory != nullptr) dataset.emplace(memory->dataset(), "dataset");
   std::optional<RowsOfRank> own_rows;
-  if (dataset && ranks != nullptr) own_rows.emplace(*dataset->value, ranks->group->rank());
+  if (dataset && ranks.are_several()) own_rows.emplace(*dataset->value, ranks.group->rank());
   SessionInputs inputs{scope.value.get(), dataset ? dataset->value.get() : nullptr, fetch_handler.get(),
-                       GroupOf(ranks)};
+                       ranks.of_session()};
   if (own_rows) inputs.dataset = &*own_rows;
   const Result<std::unique_ptr<JobSession>> made = JobSession::Create(job, inputs);
   AgreeOrThrow(ranks, made.status());
@@ -969,7 +959,7 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   RunState before = on.State(key);
   RunState reached = before;
   const auto train = [&](const std::stop_token& stop) -> Result<RunReport> {
-    if (ranks != nullptr) MR_TRY(StartAsLeader(*ranks->group, session, *scope.value, &before));
+    MR_TRY(StartAsLeader(session.ranks(), session, *scope.value, &before));
     reached = before;
     TrainerHooks hooks;
     if (session.leads()) hooks.reporter = &history;
@@ -994,7 +984,7 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   }
   count();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const int processes = ranks == nullptr ? 0 : ranks->group->size();
+  const int processes = ranks.are_several() ? ranks.group->size() : 0;
   py::dict dict =
       ReportDict(Summarize(report, std::max(1, processes) * job->workers(), seconds.count(), {.count = processes}));
   if (fetch_handler != nullptr && fetch_handler->has_stopped()) {
@@ -1004,9 +994,7 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   }
   dict["history"] = history.ToList();
   int64_t non_finite = session.non_finite_losses().count();
-  if (ranks != nullptr) {
-    WithoutGil([&] { ThrowUnlessOk(ranks->group->communicator().SumOverRanks({&non_finite, 1})); });
-  }
+  WithoutGil([&] { ThrowUnlessOk(ranks.group->communicator().SumOverRanks({&non_finite, 1})); });
   dict["non_finite_losses"] = non_finite;
   return dict;
 }

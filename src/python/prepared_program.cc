@@ -123,7 +123,7 @@ PreparedProgram::PreparedProgram(Key key, const std::string& bytes, int max_rows
   }
   trains_ = updates_ || is_loop_;
   is_loop_ = is_loop_ && loops == 1;
-  if (trains_ && RanksOfProcess() != nullptr) {
+  if (trains_ && RanksOfProcess().are_several()) {
     throw StatusError(InvalidConfig(
         "run: the program updates parameters, and each rank would train a model of its own; ranks train one model by "
         "train_from_dataset, and run programs that only look at it, such as a clone(for_test=True)"));

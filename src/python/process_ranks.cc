@@ -102,22 +102,21 @@ void Flush(const char* stream) {
 }  // namespace
 
 std::vector<std::string> ProcessRanks::Together(std::string_view call, std::string_view mine) const {
+  if (!are_several()) return {std::string(mine)};
   std::vector<std::string> all;
   RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(script->Together(call, mine, &all, stop)); });
   return all;
 }
 
-void AgreeOrThrow(const ProcessRanks* ranks, const Status& mine) {
-  if (ranks == nullptr) return ThrowUnlessOk(mine);
-  WithoutGil([&] { ThrowUnlessOk(ranks->group->Agree(mine)); });
+void AgreeOrThrow(const ProcessRanks& ranks, const Status& mine) {
+  WithoutGil([&] { ThrowUnlessOk(ranks.group->Agree(mine)); });
 }
 
-void RunByLeader(const ProcessRanks* ranks, const std::string& call,
+void RunByLeader(const ProcessRanks& ranks, const std::string& call,
                  const std::function<Status(const std::stop_token&)>& work) {
   RunInterruptibly([&](const std::stop_token& stop) {
-    ThrowUnlessOk(ranks == nullptr ? work(stop)
-                                   : ranks->script->ByLeader(
-                                         call, [&] { return work(stop); }, stop));
+    const auto run = [&] { return work(stop); };
+    ThrowUnlessOk(ranks.are_several() ? ranks.script->ByLeader(call, run, stop) : run());
   });
 }
 
@@ -125,7 +124,8 @@ TablesOfRanks::~TablesOfRanks() {
   std::erase_if(Owners(), [this](const auto& owner) { return owner.second == this; });
 }
 
-Status TablesOfRanks::Own(const ProgramDesc& program) {
+Status TablesOfRanks::Own(const ProcessRanks& ranks, const ProgramDesc& program) {
+  if (!ranks.are_several()) return Status::Ok();
   for (const VarDesc& var : program.blocks(0).vars()) {
     if (var.type().type() != VarType::SPARSE_TABLE) continue;
     if (Owners().emplace(var.name(), this).first->second == this) continue;
@@ -157,10 +157,15 @@ Result<std::vector<std::string>> FilesOfRanks(const std::vector<std::vector<std:
   return all;
 }
 
-const ProcessRanks* RanksOfProcess() {
+const ProcessRanks& AloneInProcess() {
+  static const auto* const alone = new ProcessRanks{RankGroup::Solo().release(), nullptr};
+  return *alone;
+}
+
+const ProcessRanks& RanksOfProcess() {
   Opened*& opened = OfProcess();
   if (opened == nullptr) {
-    if (!StartedByLauncher()) return nullptr;
+    if (!StartedByLauncher()) return AloneInProcess();
     opened = new Opened;
     opened->process = ::getpid();
     WithoutGil([&] { opened->status = Open(opened); });
@@ -169,9 +174,9 @@ const ProcessRanks* RanksOfProcess() {
     throw StatusError(Unavailable("a process that a rank forked is no rank: train in the process that mpirun started"));
   }
   ThrowUnlessOk(opened->status);
-  if (!opened->ranks.has_value()) return nullptr;
+  if (!opened->ranks.has_value()) return AloneInProcess();
   if (opened->communicator->is_ended()) throw StatusError(Unavailable("the script is over, and so are its ranks"));
-  return &*opened->ranks;
+  return *opened->ranks;
 }
 
 void EndRanksOfProcess() {

@@ -54,6 +54,7 @@ Status TakeTensors(const std::string& bytes, Scope& root) {
 }  // namespace
 
 Status TakeDenseOfLeader(const ProgramDesc& program, Scope& root, RankGroup& ranks) {
+  if (ranks.size() == 1) return Status::Ok();
   std::string bytes;
   if (ranks.leads()) PutTensors(program, root, &bytes);
   MR_TRY(ranks.FromLeader(&bytes));

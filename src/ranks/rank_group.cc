@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "comm/solo_communicator.h"
 #include "core/wire.h"
 #include "ranks/part_of.h"
 
@@ -9,6 +10,12 @@ namespace millrace {
 
 RankGroup::RankGroup(Communicator& communicator, RankRestarts* restarts)
     : communicator_(&communicator), restarts_(restarts), calls_(communicator), tables_(calls_), common_end_(calls_) {}
+
+RankGroup::RankGroup(std::unique_ptr<Communicator> own) : RankGroup(*own) { own_communicator_ = std::move(own); }
+
+std::unique_ptr<RankGroup> RankGroup::Solo() {
+  return std::unique_ptr<RankGroup>(new RankGroup(std::make_unique<SoloCommunicator>()));
+}
 
 std::pair<int, int> RankGroup::ShareOf(int count, int rank) const {
   if (rank >= trainers()) return {count, 0};
@@ -60,8 +67,6 @@ Status RankGroup::ToLeader(std::string mine, std::vector<std::string>* all) {
   out[0] = std::move(mine);
   return communicator_->AllToAll(out, all);
 }
-
-Status Agreed(RankGroup* ranks, const Status& mine) { return ranks == nullptr ? mine : ranks->Agree(mine); }
 
 Status OfRank(int rank, std::string_view host, const Status& failure) {
   return Status(failure.code(), failure.message())

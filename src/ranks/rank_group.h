@@ -2,6 +2,7 @@
 
 #include <google/protobuf/message_lite.h>
 
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -19,8 +20,8 @@ namespace millrace {
 class RankRestarts;
 
 /// The ranks that train a job together, seen from one of them: who leads, who trains, who has which part of a table,
-/// and what all of them agree on. Rank 0 leads: it alone writes to the terminal, and
-/// files, but for those of a rank's own rows, dump and bad lines.
+/// and what all of them agree on. Rank 0 leads: it alone writes to the terminal, and files, but for those of a rank's
+/// own rows, dump and bad lines. Every job has a group: without a launcher that of its only rank, Solo.
 ///
 /// Made once a process, or once for each set of ranks that go on without lost ones (ranks/rank_restarts.h). It outlives
 /// the jobs' sessions, and the communicator outlives it. What is a collective of the communicator is one here: every
@@ -29,6 +30,8 @@ class RankGroup {
  public:
   /// `restarts`: of the job; null where lost ranks end it.
   explicit RankGroup(Communicator& communicator, RankRestarts* restarts = nullptr);
+  /// A group of this process alone. Its collectives return at once.
+  static std::unique_ptr<RankGroup> Solo();
 
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
@@ -63,6 +66,9 @@ class RankGroup {
   Status ToLeader(std::string mine, std::vector<std::string>* all);
 
  private:
+  explicit RankGroup(std::unique_ptr<Communicator> own);
+
+  std::unique_ptr<Communicator> own_communicator_;  ///< of Solo
   Communicator* communicator_;
   RankRestarts* restarts_;
   RankCalls calls_;
@@ -70,8 +76,6 @@ class RankGroup {
   CommonEnd common_end_;
 };
 
-/// RankGroup::Agree, or, with null, of the only process of a job, `mine`.
-Status Agreed(RankGroup* ranks, const Status& mine);
 /// What rank `rank`, on `host`, failed with, as another rank tells it.
 Status OfRank(int rank, std::string_view host, const Status& failure);
 /// The name of this machine.

@@ -84,6 +84,18 @@ void RankTables::Add(const std::string& table, Part part) {
   parts_[table].push_back(std::move(part));
 }
 
+std::pair<int64_t, int64_t> RankTables::RowsHere() {
+  const std::lock_guard lock(mutex_);
+  std::pair<int64_t, int64_t> here;
+  for (const auto& [name, parts] : parts_) {
+    if (parts.empty()) continue;
+    const TableStats stats = parts.back().rows->stats();
+    here.first += stats.rows;
+    here.second += stats.bytes;
+  }
+  return here;
+}
+
 void RankTables::Remove(const std::string& table, const SparseTable* rows) {
   const std::lock_guard answering(answering_);
   {

@@ -1,11 +1,13 @@
 #include "report/rank_progress.h"
 
+#include <array>
 #include <cstring>
 #include <span>
 #include <sstream>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "dataset/stream_dataset.h"
 
@@ -206,6 +208,50 @@ void RankProgress::AddCounts(const RankProgress& other) {
   run_nanoseconds += other.run_nanoseconds;
   exchange_nanoseconds += other.exchange_nanoseconds;
   AddPassStats(other.data, &data);
+}
+
+Status GatheredProgress::Gather(const std::function<RankProgress()>& mine, RunState* state, bool* is_sound,
+                                bool* is_asked_to_stop) {
+  std::array<int64_t, 2> sums = {*is_sound ? 0 : 1, *is_asked_to_stop ? 1 : 0};
+  MR_TRY(ranks_->communicator().SumOverRanks(sums));
+  *is_sound = sums[0] == 0;
+  *is_asked_to_stop = sums[1] > 0;
+  std::vector<std::string> all;
+  MR_TRY(ranks_->ToLeader(ranks_->leads() ? "" : mine().ToBytes(), &all));
+  if (!ranks_->leads()) return Status::Ok();
+  others_ = {};
+  for (size_t r = 1; r < all.size(); ++r) {
+    MR_ASSIGN(RankProgress theirs, RankProgress::FromBytes(all[r], *metrics_));
+    if (r == 1) {
+      others_ = std::move(theirs);
+    } else {
+      others_.Add(theirs);
+    }
+  }
+  state->trained.Merge(others_.trained);
+  if (all.size() > 1) MetricSet::Add(others_.totals, &state->metric_totals);
+  for (const auto& [kind, count] : others_.bad_lines) state->bad_lines[kind] += count;
+  for (const auto& [kind, count] : earlier_bad_lines_) state->bad_lines[kind] += count;
+  return Status::Ok();
+}
+
+Status GatheredProgress::SumLoads(PassStats* load, int64_t* rows) const {
+  MR_TRY(ranks_->communicator().SumOverRanks({rows, 1}));
+  std::string bytes;
+  if (!ranks_->leads()) {
+    WireWriter out(&bytes);
+    PutPassStats(*load, &out);
+  }
+  std::vector<std::string> all;
+  MR_TRY(ranks_->ToLeader(std::move(bytes), &all));
+  for (size_t r = 1; ranks_->leads() && r < all.size(); ++r) {
+    WireReader in(all[r]);
+    PassStats theirs;
+    GetPassStats(&in, &theirs);
+    if (!in.ok()) return Internal("what another rank has loaded ends too soon");
+    AddPassStats(theirs, load);
+  }
+  return Status::Ok();
 }
 
 }  // namespace millrace

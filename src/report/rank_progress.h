@@ -1,17 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "batch/consumed_ranges.h"
 #include "core/status.h"
 #include "core/wire.h"
 #include "dataset/dataset.h"
 #include "device_worker/device_worker.h"
+#include "job/run_hooks.h"
 #include "metrics/metric_set.h"
+#include "ranks/rank_group.h"
 
 namespace millrace {
 
@@ -36,6 +40,29 @@ struct RankProgress {
   void AddCounts(const RankProgress& other);
   /// The same, with what it trained and measured.
   void Add(const RankProgress& other);
+};
+
+/// What all ranks have done of a pass, brought together where one leads. What it is given outlives it. Belongs to the
+/// trainer's thread.
+class GatheredProgress {
+ public:
+  GatheredProgress(RankGroup& ranks, const MetricSet& metrics) : ranks_(&ranks), metrics_(&metrics) {}
+
+  /// Brings what all ranks have done to the one that leads; there it is added to `state` and kept in others(). Tells
+  /// all whether one is not sound or was asked to stop. `mine` is asked for by ranks that do not lead. A collective.
+  Status Gather(const std::function<RankProgress()>& mine, RunState* state, bool* is_sound, bool* is_asked_to_stop);
+  /// Of others, where this rank leads, at the last Gather.
+  const RankProgress& others() const { return others_; }
+  /// Sums over all ranks: rows everywhere, the rest where one leads. A collective.
+  Status SumLoads(PassStats* load, int64_t* rows) const;
+  /// Of an earlier run, those among the positions of the pass that were trained; Gather adds them.
+  void SetEarlierBadLines(std::map<std::string, int64_t> counts) { earlier_bad_lines_ = std::move(counts); }
+
+ private:
+  RankGroup* ranks_;
+  const MetricSet* metrics_;
+  RankProgress others_;
+  std::map<std::string, int64_t> earlier_bad_lines_;
 };
 
 // What it is made of, for other messages.

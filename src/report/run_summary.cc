@@ -1,7 +1,5 @@
 #include "report/run_summary.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "core/json_writer.h"
+#include "core/machine_memory.h"
 #include "core/number_format.h"
 #include "device_worker/device_worker.h"
 
@@ -293,6 +292,58 @@ void AppendBadLines(JsonWriter* json, const PassStats& data) {
   if (!data.quarantine_path.empty()) json->Key("quarantine_path").Text(data.quarantine_path);
 }
 
+// "rank 2 (host b)".
+std::string RankName(const RunSummary& summary, size_t rank) {
+  return "rank " + std::to_string(rank) + " (" + summary.per_rank[rank].host + ")";
+}
+
+// The rank that trained least, or, in step, that waited least for the others, and the one with the most rows.
+std::string RanksText(const RunSummary& summary) {
+  const std::vector<RankFigures>& ranks = summary.per_rank;
+  if (ranks.size() < 2) return "";
+  const auto trainers = ranks.begin() + std::max<int64_t>(1, summary.ranks - summary.servers);
+  const bool is_in_step =
+      std::any_of(ranks.begin(), trainers, [](const RankFigures& rank) { return rank.exchange_seconds > 0; });
+  const auto slowest = std::min_element(ranks.begin(), trainers, [&](const RankFigures& a, const RankFigures& b) {
+    return is_in_step ? a.exchange_seconds < b.exchange_seconds : a.examples < b.examples;
+  });
+  std::string text = "  slowest     " + RankName(summary, static_cast<size_t>(slowest - ranks.begin())) + ": " +
+                     std::to_string(slowest->examples) + " examples, " + FixedNumber(slowest->read_seconds, 1) +
+                     " s waiting for input, " + FixedNumber(slowest->run_seconds, 1) + " s computing" +
+                     (is_in_step ? ", " + FixedNumber(slowest->exchange_seconds, 1) + " s waiting for ranks" : "") +
+                     "\n";
+  const auto fullest = std::max_element(
+      ranks.begin(), ranks.end(), [](const RankFigures& a, const RankFigures& b) { return a.row_bytes < b.row_bytes; });
+  if (fullest->rows == 0) return text;
+  return text + "  fullest     " + RankName(summary, static_cast<size_t>(fullest - ranks.begin())) + ": " +
+         std::to_string(fullest->rows) + " rows in " + std::to_string(fullest->row_bytes >> 20) + " MB, peak memory " +
+         std::to_string(fullest->peak_rss_bytes >> 20) + " MB\n";
+}
+
+void AppendRanks(JsonWriter* json, const RunSummary& summary) {
+  if (summary.ranks == 0) return;
+  json->Key("dist").BeginObject().Key("ranks").Number(summary.ranks).Key("servers").Number(summary.servers);
+  json->Key("wire_bytes").Number(summary.wire_bytes);
+  const auto examples = static_cast<double>(summary.run_examples);
+  json->Key("bytes_per_example").Number(examples > 0 ? static_cast<double>(summary.wire_bytes) / examples : 0);
+  const RankPushes& pushes = summary.pushes;
+  json->Key("pushes").Number(pushes.sent).Key("pushes_applied").Number(pushes.applied);
+  json->Key("staleness").BeginObject().Key("mean");
+  json->Number(pushes.applied > 0 ? static_cast<double>(pushes.late) / static_cast<double>(pushes.applied) : 0);
+  json->Key("max").Number(pushes.latest).EndObject();
+  json->Key("restarts").Number(summary.restarts).Key("recovery_seconds").Number(summary.recovery_seconds);
+  json->Key("replayed").Number(summary.replayed);
+  json->Key("per_rank").BeginList();
+  for (const RankFigures& rank : summary.per_rank) {
+    json->BeginObject().Key("host").Text(rank.host).Key("examples").Number(rank.examples);
+    json->Key("rows").Number(rank.rows).Key("row_bytes").Number(rank.row_bytes);
+    json->Key("read_wait_seconds").Number(rank.read_seconds).Key("compute_seconds").Number(rank.run_seconds);
+    json->Key("exchange_seconds").Number(rank.exchange_seconds);
+    json->Key("peak_rss_bytes").Number(rank.peak_rss_bytes).EndObject();
+  }
+  json->EndList().EndObject();
+}
+
 void AppendOddLabels(JsonWriter* json, const char* key, const LabelRangeCount& odd) {
   if (odd.count == 0) return;
   json->Key(key).BeginObject().Key("count").Number(odd.count).Key("first").Text(odd.first).EndObject();
@@ -422,9 +473,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds,
     summary.has_eval = true;
     summary.is_best_model = true;
   }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  summary.peak_rss_bytes = int64_t{usage.ru_maxrss} * 1024;
+  summary.peak_rss_bytes = PeakMemory();
   summary.bottleneck = Bottleneck(summary, of_passes);
   return summary;
 }
@@ -471,20 +520,7 @@ std::string RunJson(const RunSummary& summary) {
   for (const auto& [stage, seconds] : summary.stage_seconds) json.Key(stage).Number(seconds);
   json.EndObject();
   json.Key("total_seconds").Number(summary.total_seconds).Key("workers").Number(summary.workers);
-  if (summary.ranks > 0) {
-    json.Key("dist").BeginObject().Key("ranks").Number(summary.ranks).Key("servers").Number(summary.servers);
-    json.Key("wire_bytes").Number(summary.wire_bytes);
-    const auto examples = static_cast<double>(summary.run_examples);
-    json.Key("bytes_per_example").Number(examples > 0 ? static_cast<double>(summary.wire_bytes) / examples : 0);
-    const RankPushes& pushes = summary.pushes;
-    json.Key("pushes").Number(pushes.sent).Key("pushes_applied").Number(pushes.applied);
-    json.Key("staleness").BeginObject().Key("mean");
-    json.Number(pushes.applied > 0 ? static_cast<double>(pushes.late) / static_cast<double>(pushes.applied) : 0);
-    json.Key("max").Number(pushes.latest).EndObject();
-    json.Key("restarts").Number(summary.restarts).Key("recovery_seconds").Number(summary.recovery_seconds);
-    json.Key("replayed").Number(summary.replayed);
-    json.EndObject();
-  }
+  AppendRanks(&json, summary);
   json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);
   const bool is_ended = summary.is_ended_by_callback;
   json.Key("interrupted").Bool(summary.interrupted && !is_ended);
@@ -575,6 +611,7 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
     text += "  stopped     without a checkpoint: what gives \"" + summary.unsaved_operator +
             "\" does not say how far it was read\n";
   }
+  text += RanksText(summary);
   text += "  bottleneck  " + summary.bottleneck + "\n";
   if (!output_dir.empty()) text += "  output      " + output_dir + "\n";
   const bool has_checkpoint = !output_dir.empty() && !summary.infer && !summary.is_unsound &&

@@ -14,6 +14,19 @@
 
 namespace millrace {
 
+/// What a rank of a job did in a run, and what it holds at the end.
+struct RankFigures {
+  std::string host;
+  int64_t examples = 0;  ///< trained; 0: it served
+  int64_t rows = 0;      ///< of tables that it owns
+  int64_t row_bytes = 0;
+  /// Summed over its workers: waiting for input, in operators, and, in step, waiting for other ranks.
+  double read_seconds = 0;
+  double run_seconds = 0;
+  double exchange_seconds = 0;
+  int64_t peak_rss_bytes = 0;
+};
+
 /// What a finished run was like, added up over its passes: run.json and the closing block.
 struct RunSummary {
   int64_t examples = 0;  ///< of the job: with those of earlier runs that this one went on from
@@ -32,6 +45,7 @@ struct RunSummary {
   int restarts = 0;             ///< of its ranks, without some that were lost (ranks/rank_restarts.h)
   double recovery_seconds = 0;  ///< that these took
   int64_t replayed = 0;         ///< examples that were trained once more behind them
+  std::vector<RankFigures> per_rank;
   /// As in PassReport, of the last pass.
   double loss = std::numeric_limits<double>::quiet_NaN();
   MetricValues metrics;                   ///< of the last pass

@@ -18,21 +18,21 @@
 namespace millrace {
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session) {
-  return Create(session, session.eval_datasets(), session.ranks());
+  return Create(session, session.eval_datasets(), nullptr);
 }
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Dataset& dataset) {
-  return Create(session, {&dataset}, nullptr);
+  return Create(session, {&dataset}, RankGroup::Solo());
 }
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, const std::vector<Dataset*>& datasets,
-                                                     RankGroup* ranks) {
+                                                     std::unique_ptr<RankGroup> own_ranks) {
   const CompiledJob& job = session.job();
-  std::unique_ptr<Evaluator> evaluator(new Evaluator(session, ranks));
+  std::unique_ptr<Evaluator> evaluator(new Evaluator(session, std::move(own_ranks)));
   for (Dataset* dataset : datasets) {
     evaluator->inputs_.push_back({dataset, dynamic_cast<InMemoryControl*>(dataset), false, {}});
   }
-  if (ranks != nullptr && ranks->serves()) return evaluator;
+  if (evaluator->ranks_->serves()) return evaluator;
   MR_ASSIGN(const Executable* const forward, job.eval());
   AccumulatorOptions options;
   options.label_monitor = &session.label_monitor();
@@ -46,6 +46,12 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, const 
   }
   return evaluator;
 }
+
+Evaluator::Evaluator(JobSession& session, std::unique_ptr<RankGroup> own_ranks)
+    : session_(&session),
+      job_(&session.job()),
+      own_ranks_(std::move(own_ranks)),
+      ranks_(own_ranks_ != nullptr ? own_ranks_.get() : &session.ranks()) {}
 
 Evaluator::~Evaluator() {
   for (Input& input : inputs_) {
@@ -226,13 +232,11 @@ Result<EvalReport> Evaluator::MeasureInput(const RunState& state, const std::sto
   const auto start = std::chrono::steady_clock::now();
   std::vector<Share> shares(1);
   std::vector<std::string> others;
-  MR_TRY(ranks_ == nullptr ? Measure(stop, shares.data()) : MeasureTogether(stop, shares.data(), &others));
+  MR_TRY(MeasureTogether(stop, shares.data(), &others));
   Result<EvalReport> report = EvalReport();
-  if (ranks_ == nullptr || ranks_->leads()) {
-    report = ReportOf(std::move(shares), others, state);
-  }
+  if (ranks_->leads()) report = ReportOf(std::move(shares), others, state);
   // The others would go on to the next set.
-  MR_TRY(Agreed(ranks_, report.status()));
+  MR_TRY(ranks_->Agree(report.status()));
   report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

@@ -59,13 +59,15 @@ class Evaluator {
     PassStats loaded_stats;   ///< of that
   };
 
-  Evaluator(JobSession& session, RankGroup* ranks) : session_(&session), job_(&session.job()), ranks_(ranks) {}
+  /// `own_ranks`: of an evaluator that measures without the session's ranks; otherwise null.
+  Evaluator(JobSession& session, std::unique_ptr<RankGroup> own_ranks);
   static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, const std::vector<Dataset*>& datasets,
-                                                   RankGroup* ranks);
+                                                   std::unique_ptr<RankGroup> own_ranks);
   /// Of the input that is measured now.
   Result<EvalReport> MeasureInput(const RunState& state, const std::stop_token& stop);
   /// Streams that one reader goes through, one after the other; 0: each reader has a source.
-  int streams() const { return ranks_ == nullptr ? 0 : session_->EvalStreams(); }
+  int streams() const { return own_ranks_ != nullptr ? 0 : session_->EvalStreams(); }
+  /// What this rank measures.
   Status Measure(const std::stop_token& stop, Share* share);
   /// Measure of every rank; where one leads, `others` become the bytes of all shares but its own, by rank.
   Status MeasureTogether(const std::stop_token& stop, Share* share, std::vector<std::string>* others);
@@ -80,7 +82,8 @@ class Evaluator {
 
   JobSession* session_;
   const CompiledJob* job_;
-  RankGroup* ranks_;  ///< that measure together; null: this process alone
+  std::unique_ptr<RankGroup> own_ranks_;
+  RankGroup* ranks_;  ///< that measure together
   std::vector<Input> inputs_;
   Input* input_ = nullptr;   ///< that is measured now
   SharedExamples examples_;  ///< of all readers

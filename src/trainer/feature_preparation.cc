@@ -69,13 +69,13 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   pass.feeds = &environment.feeds;
   pass.held = DatasetSettings::FromDesc(desc).held;
   pass.threads = std::max(1, desc.thread_num());
-  pass.ranks = how.ranks;
+  pass.ranks = &how.ranks;
   // Hosts that serve may have no training files.
-  if (how.ranks != nullptr) pass.readers = std::max(1, how.ranks->size() - desc.dist().servers());
+  pass.readers = std::max(1, how.ranks.size() - desc.dist().servers());
+  const bool is_alone = how.ranks.size() == 1;
   pass.on_rows = [&](int64_t rows) {
     if (progress) {
-      progress->ShowText("statistics of features: " + std::to_string(rows) +
-                         (how.ranks == nullptr ? " rows" : " rows of rank 0"));
+      progress->ShowText("statistics of features: " + std::to_string(rows) + (is_alone ? " rows" : " rows of rank 0"));
     }
   };
   PassStats read;
@@ -87,9 +87,9 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
     return BadData(taken.message() + ": " + ShownTimes(read.names.times) + RowsNotTrained(desc));
   }
   MR_TRY(Status(taken));
-  if (how.ranks == nullptr && !pass.held.is_active()) MR_TRY(CheckRowsSince(desc, read));
+  if (is_alone && !pass.held.is_active()) MR_TRY(CheckRowsSince(desc, read));
   // A rank has read a part of the files.
-  if (how.ranks == nullptr) {
+  if (is_alone) {
     for (const auto& [once, warning] : ValueWarnings(read, Reads::kTraining)) {
       Say("warning: " + warning + "\n");
       config->said_of_values.insert(once);
@@ -101,7 +101,7 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
                  FixedNumber(seconds.count(), 1).c_str());
   }
   desc.mutable_data_desc()->mutable_feature_states()->MergeFrom(states);
-  if (how.ranks == nullptr || how.ranks->leads()) {
+  if (how.ranks.leads()) {
     for (const std::string& warning : FarDefaults(desc.data_desc())) Say("warning: " + Harmless(warning) + "\n");
   }
   return Status::Ok();
@@ -307,17 +307,10 @@ Status CheckReadTwice(const FeaturePreparation& how, const LoadedConfig& config)
   return Status::Ok();
 }
 
+/// The leader says what is known, and all read their files. A stop of any rank ends both.
 Status Prepare(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
                LoadedConfig* config) {
-  MR_TRY(PrepareKnown(how, environment, stop, config));
-  MR_TRY(CheckReadTwice(how, *config));
-  return NeedsStatistics(config->desc->data_desc()) ? TakeStates(how, environment, stop, stop, config) : Status::Ok();
-}
-
-/// The leader says what is known, and all read their files. A stop of any rank ends both.
-Status PrepareOnRanks(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
-                      LoadedConfig* config) {
-  RankGroup& ranks = *how.ranks;
+  RankGroup& ranks = how.ranks;
   MR_TRY(CheckRanksOfStep(*config->desc, ranks.size()));  // before the files are read
   const std::stop_token ended = ranks.common_end().Begin();
   const std::stop_callback give_up(stop, [&ranks] { ranks.common_end().GiveUp(); });
@@ -334,8 +327,7 @@ Status PrepareOnRanks(const FeaturePreparation& how, const Environment& environm
 Status PrepareFeatures(const FeaturePreparation& how, const Environment& environment, std::stop_token stop,
                        LoadedConfig* config) {
   if (config->desc->data_desc().feature_size() == 0) return Status::Ok();
-  Status prepared =
-      how.ranks == nullptr ? Prepare(how, environment, stop, config) : PrepareOnRanks(how, environment, stop, config);
+  Status prepared = Prepare(how, environment, stop, config);
   if (prepared.code() != StatusCode::kCancelled) return prepared;
   return Cancelled("stopped while statistics of features were taken; nothing of them is kept");
 }

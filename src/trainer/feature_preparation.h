@@ -13,9 +13,9 @@ namespace millrace {
 
 /// From where the features of a job know of the training files.
 struct FeaturePreparation {
+  RankGroup& ranks;               ///< of the job: preparing is a collective
   std::string resume = "never";   ///< "auto", or a checkpoint's folder: what its run knew, as trained
   std::string output_dir = {};    ///< of "auto"
-  RankGroup* ranks = nullptr;     ///< null: the only process; otherwise a collective of all ranks
   bool reads_again = false;       ///< rows are read again after the statistics: files whose rows come once are refused
   std::FILE* terminal = nullptr;  ///< for words about it; null: none
 };

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "checkpoint/job_checkpointer.h"
@@ -17,6 +18,7 @@
 #include "core/caught.h"
 #include "core/delayed_stop.h"
 #include "core/file.h"
+#include "core/machine_memory.h"
 #include "core/replace_folder.h"
 #include "core/wire.h"
 #include "job/output_folder.h"
@@ -153,9 +155,10 @@ bool KeepsAnother(const RunReport& report) {
 /// Measures the restored model, which an earlier run has found best. A collective.
 Status MeasureBest(JobSession& session, const RunState& restored, const std::stop_token& stop, RunReport* report) {
   Result<std::unique_ptr<Evaluator>> evaluator = Evaluator::Create(session);
-  MR_TRY(Agreed(session.ranks(), evaluator.status()));
+  MR_TRY(session.ranks().Agree(evaluator.status()));
   Result<EvalReport> evaluation = (*evaluator)->Run(restored, stop);
-  const bool is_stopped = session.ranks() != nullptr && evaluation.status().code() == StatusCode::kCancelled;
+  // On ranks it may be another one that was asked to stop.
+  const bool is_stopped = session.job().is_dist() && evaluation.status().code() == StatusCode::kCancelled;
   if (!evaluation.ok() && (stop.stop_requested() || is_stopped)) {
     // What is known of the last model, its calibration too, is not this one's: the run that goes on measures it.
     report->interrupted = true;
@@ -170,19 +173,19 @@ Status MeasureBest(JobSession& session, const RunState& restored, const std::sto
 /// of the job's ranks, if it has some; the one that leads decides.
 Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const std::stop_token& give_up,
                      const std::stop_token& stop, RunReport* report) {
-  RankGroup* const ranks = session.ranks();
+  RankGroup& ranks = session.ranks();
   Result<std::string> folder = std::string();
   if (session.leads() && KeepsAnother(*report)) folder = checkpointer.FindBest(report->state, give_up);
   Status found = folder.status();
   std::string best = folder.ok() ? *folder : "";
-  if (ranks != nullptr) MR_TRY(ranks->FromLeader(&best));
+  MR_TRY(ranks.FromLeader(&best));
   std::optional<RunState> restored;
   if (found.ok() && !best.empty()) {
     Result<RunState> state = checkpointer.Restore(best, give_up);
     found = state.status();
     if (state.ok()) restored = *std::move(state);
   }
-  found = Agreed(ranks, found);
+  found = ranks.Agree(found);
   report->interrupted |= found.code() == StatusCode::kCancelled;
   if (report->interrupted) return Status::Ok();
   MR_TRY(std::move(found));
@@ -190,7 +193,7 @@ Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const s
   if (!restored.has_value()) return Status::Ok();
   report->finite_step = -1;  // it is another model now
   int64_t is_measured = session.leads() && report->best_evaluation.has_value() ? 1 : 0;
-  if (ranks != nullptr) MR_TRY(ranks->communicator().SumOverRanks({&is_measured, 1}));
+  MR_TRY(ranks.communicator().SumOverRanks({&is_measured, 1}));
   if (is_measured == 0) MR_TRY(MeasureBest(session, *restored, stop, report));
   if (report->best_evaluation.has_value()) {
     session.SetCalibrations(*report->best_evaluation);
@@ -288,7 +291,7 @@ std::string JobAsConfigured(const TrainerDesc& desc) {
 /// The summary of a run that took `seconds`, with what its session counted; `processors` as in RanksOfRun.
 RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds, int processors) {
   const CompiledJob& job = session.job();
-  const int ranks = job.is_dist() ? session.ranks()->size() : 0;
+  const int ranks = job.is_dist() ? session.ranks().size() : 0;
   const int servers = job.rank_servers(ranks);
   RunSummary summary =
       Summarize(report, std::max(1, ranks - servers) * job.workers(), seconds, {ranks, servers, processors});
@@ -308,21 +311,54 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
   return summary;
 }
 
+/// A warning about copies of rows that ranks exchanged seldom; empty where they did not.
+std::string SeldomExchanged(const CompiledJob& job, const RunSummary& summary) {
+  constexpr int64_t kOftenEnough = 20;
+  const int trainers = summary.ranks - summary.servers;
+  if (job.geo_steps() == 0 || trainers < 2 || summary.interrupted) return "";
+  const int64_t batches = summary.run_batches / trainers;
+  const int64_t exchanges = batches / job.geo_steps();
+  if (batches == 0 || exchanges >= kOftenEnough) return "";
+  const int64_t fewer = batches / kOftenEnough;
+  return "warning: dist.geo_steps: " + std::to_string(job.geo_steps()) + ": each rank trained about " +
+         std::to_string(batches) + " batches and exchanged its rows " + std::to_string(exchanges) +
+         " times; with fewer than 20 exchanges the model is worse than that of one rank: " +
+         (fewer > 0 ? "set geo_steps to at most " + std::to_string(fewer) + ", or use" : std::string("use")) +
+         " update: ASYNC\n";
+}
+
 /// What a rank counted that its report does not hold.
 struct RankCounts {
+  RankFigures figures;                ///< of one rank
+  std::vector<RankFigures> per_rank;  ///< of all
   int64_t wire_bytes = 0;
   RankPushes pushes;
   std::array<LabelRangeCount, 3> odd;   ///< labels for losses, for metrics; losses that were not finite
   std::map<std::string, bool> weighed;  ///< as LabelRangeMonitor::Weighed
   std::set<std::pair<std::string, int>> processors = {};  ///< that it may use: host and number
 
-  static RankCounts Of(JobSession& session) {
+  static RankCounts Of(JobSession& session, const RunReport& report) {
     const auto& losses = session.non_finite_losses();
     return {
-        session.ranks()->communicator().bytes_sent(),
-        session.ranks()->tables().pushes(),
+        FiguresOf(session, report),
+        {},
+        session.ranks().communicator().bytes_sent(),
+        session.ranks().tables().pushes(),
         {session.label_monitor().of_losses(), session.label_monitor().of_measures(), {losses.count(), losses.first()}},
         session.label_monitor().Weighed()};
+  }
+  static RankFigures FiguresOf(JobSession& session, const RunReport& report) {
+    RankFigures figures;
+    figures.host = HostName();
+    for (const PassReport& pass : report.passes) {
+      figures.examples += pass.examples;
+      figures.read_seconds += pass.read_seconds;
+      figures.run_seconds += pass.run_seconds;
+      figures.exchange_seconds += pass.exchange_seconds;
+    }
+    std::tie(figures.rows, figures.row_bytes) = session.ranks().tables().RowsHere();
+    figures.peak_rss_bytes = PeakMemory();
+    return figures;
   }
   void Add(const RankCounts& other) {
     wire_bytes += other.wire_bytes;
@@ -404,8 +440,8 @@ Status JobRun::Resume() {
   if (session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
   // Within an epoch of rows in memory its positions are those of so many streams.
   const bool is_within = resumed_.has_value() && !resumed_->trained.empty() && resumed_->input_rows > 0;
-  return session_.ranks() != nullptr && is_within ? session_.SetInputStreams(resumed_->epoch, resumed_->input_streams)
-                                                  : Status::Ok();
+  return job_.is_dist() && is_within ? session_.SetInputStreams(resumed_->epoch, resumed_->input_streams)
+                                     : Status::Ok();
 }
 
 Status JobRun::CheckFilesOfPasses() const {
@@ -449,7 +485,7 @@ Status JobRun::MakeTrainer() {
 }
 
 Status JobRun::Train() {
-  RankRestarts* const restarts = session_.ranks() != nullptr ? session_.ranks()->restarts() : nullptr;
+  RankRestarts* const restarts = session_.ranks().restarts();
   if (restarts != nullptr) restarts->GoOn(resumed_examples_);
   Result<RunReport> trained = Caught("training", [&] { return trainer_->Run(stop_); });  // a plugin's may throw
   if (checkpointer_ != nullptr && session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
@@ -460,11 +496,15 @@ Status JobRun::Train() {
 }
 
 Status JobRun::GatherCounts(RankGroup& ranks) {
-  const RankCounts mine = RankCounts::Of(session_);
+  const RankCounts mine = RankCounts::Of(session_, report_);
   std::string bytes;
   WireWriter out(&bytes);
   out.Put(mine.wire_bytes);
   out.Put(mine.pushes);
+  const RankFigures& figures = mine.figures;
+  for (const int64_t value : {figures.examples, figures.rows, figures.row_bytes, figures.peak_rss_bytes})
+    out.Put(value);
+  for (const double value : {figures.read_seconds, figures.run_seconds, figures.exchange_seconds}) out.Put(value);
   for (const LabelRangeCount& count : mine.odd) {
     out.Put(count.count);
     out.PutText(count.first);
@@ -485,6 +525,13 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     RankCounts counts;
     counts.wire_bytes = in.Get<int64_t>();
     counts.pushes = in.Get<RankPushes>();
+    RankFigures& of_rank = counts_.per_rank.emplace_back();
+    for (int64_t* value : {&of_rank.examples, &of_rank.rows, &of_rank.row_bytes, &of_rank.peak_rss_bytes}) {
+      *value = in.Get<int64_t>();
+    }
+    for (double* value : {&of_rank.read_seconds, &of_rank.run_seconds, &of_rank.exchange_seconds}) {
+      *value = in.Get<double>();
+    }
     for (LabelRangeCount& count : counts.odd) {
       count.count = in.Get<int64_t>();
       count.first = in.GetText();
@@ -493,11 +540,20 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
       const std::string loss(in.GetText());
       counts.weighed[loss] = in.Get<int64_t>() != 0;
     }
-    const std::string host(in.GetText());
+    of_rank.host = in.GetText();
     std::vector<int> processors;
     in.GetAll(&processors);
-    for (const int processor : processors) counts.processors.insert({host, processor});
+    for (const int processor : processors) counts.processors.insert({of_rank.host, processor});
     counts_.Add(counts);
+  }
+  // Passes are reported where one leads for all ranks.
+  RankFigures& own = counts_.per_rank[0];
+  for (size_t r = 1; r < counts_.per_rank.size(); ++r) {
+    const RankFigures& other = counts_.per_rank[r];
+    own.examples -= other.examples;
+    own.read_seconds -= other.read_seconds;
+    own.run_seconds -= other.run_seconds;
+    own.exchange_seconds -= other.exchange_seconds;
   }
   return Status::Ok();
 }
@@ -505,10 +561,11 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
 RunSummary JobRun::Summary() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
   RunSummary summary = SummaryOf(session_, report_, seconds.count(), static_cast<int>(counts_.processors.size()));
-  if (session_.ranks() == nullptr || !session_.leads()) return summary;
+  if (!session_.leads()) return summary;
   summary.wire_bytes = counts_.wire_bytes;
   summary.pushes = counts_.pushes;
-  if (const RankRestarts* restarts = session_.ranks()->restarts(); restarts != nullptr) {
+  if (summary.ranks > 0) summary.per_rank = counts_.per_rank;
+  if (const RankRestarts* restarts = session_.ranks().restarts(); restarts != nullptr) {
     summary.restarts = restarts->count();
     summary.recovery_seconds = restarts->seconds();
     summary.replayed = restarts->replayed();
@@ -544,6 +601,7 @@ Result<RunSummary> JobRun::Finish() {
     if (!summary.interrupted) MR_TRY(measured);
   }
   std::fputs(ClosingBlock(summary, job_.output_dir()).c_str(), output_.terminal);
+  std::fputs(SeldomExchanged(job_, summary).c_str(), output_.terminal);
   if (!summary.interrupted) MR_TRY(recorder_->Finish());
   if (!exported.ok()) {
     const std::string where = job_.output_dir().empty() ? "" : " and in " + job_.output_dir();
@@ -569,7 +627,12 @@ Status ResumeTogether(JobRun& run, RankGroup& ranks, const std::string& resume) 
   return ranks.Agree(folder.empty() || !found.ok() ? found.status() : run.Resume());
 }
 
-Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& resume, const std::string& model) {
+}  // namespace
+
+Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
+                          std::stop_token stop, const RunOutput& output, FileDescriptor folder) {
+  RankGroup& ranks = session.ranks();
+  JobRun run(session, std::move(stop), output, std::move(folder));
   MR_TRY(ranks.Agree(run.Start(resume, model)));
   if (run.keeps()) MR_TRY(ResumeTogether(run, ranks, model == "best" ? "best" : resume));
   MR_TRY(ranks.Agree(run.MakeTrainer()));
@@ -584,23 +647,6 @@ Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& 
   Result<RunSummary> summary = run.Finish();
   MR_TRY(ranks.Agree(summary.status()));
   return summary;
-}
-
-}  // namespace
-
-Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
-                          std::stop_token stop, const RunOutput& output, FileDescriptor folder) {
-  JobRun run(session, std::move(stop), output, std::move(folder));
-  if (session.ranks() != nullptr) return RunOnRanks(run, *session.ranks(), resume, model);
-  MR_TRY(run.Start(resume, model));
-  if (run.keeps()) {
-    MR_TRY(run.FindCheckpoint(model == "best" ? "best" : resume).status());
-    MR_TRY(run.Resume());
-  }
-  MR_TRY(run.MakeTrainer());
-  MR_TRY(run.Train());
-  MR_TRY(run.KeepBest());
-  return run.Finish();
 }
 
 }  // namespace millrace

@@ -45,10 +45,10 @@ Status MultiTrainer::MakeWorkerSlots() {
         "; what workers have of their own is added up, which is done for int64 and float32: declare it "
         "as one of them, or leave it out");
   }
-  const RankGroup* const ranks = session_->ranks();
-  const bool dumps = job_->desc().dump_fields_size() > 0 || (job_->desc().dump_param_size() > 0 && session_->leads());
-  if (dumps && (ranks == nullptr || !ranks->serves())) {
-    MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), run_->is_resumed(), ranks == nullptr ? -1 : ranks->rank()));
+  const RankGroup& ranks = session_->ranks();
+  const bool dumps = job_->desc().dump_fields_size() > 0 || (job_->desc().dump_param_size() > 0 && ranks.leads());
+  if (dumps && !ranks.serves()) {
+    MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), run_->is_resumed(), job_->is_dist() ? ranks.rank() : -1));
   }
   if (job_->desc().infer() || workers == 1) run_->progress().serialized_warmup_steps = 0;
   VLOG(3) << "worker thread num: " << workers << ", device worker: " << job_->desc().device_worker_name();
@@ -59,9 +59,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   const int frames = job_->has_sections() ? MicroBatchSchedule(ScheduleOptions()).scopes(job_->micro_batches()) : 1;
   for (int i = 0; i < workers; ++i) MR_TRY(MakeFrames(worker_slots_[static_cast<size_t>(i)], i, frames));
   if (job_->feeds_itself()) MR_TRY(FindReaders(*worker_slots_[0].frames[0].frame));
-  if (job_->is_dist()) {
-    MR_ASSIGN(ranks_, RankTraining::Create(*session_, *run_, *gate_));
-  }
+  MR_ASSIGN(pace_, MakePace(*session_, *run_, *gate_));
   const TrainerDesc& desc = job_->desc();
   std::vector<const Frame*> watched;
   for (const FrameContext& context : worker_slots_[0].frames) watched.push_back(context.frame.get());
@@ -73,10 +71,6 @@ Status MultiTrainer::MakeWorkerSlots() {
     handler_observer_ = std::make_unique<HandlerObserver>(*session_->fetch_handler(), watched);
   }
   for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(worker_slots_[static_cast<size_t>(i)], i));
-  SharedProgress& progress = run_->progress();
-  if (ranks_ != nullptr && !job_->trains_in_step()) return Status::Ok();  // RankTraining looks at the steps of all
-  progress.pause_every = run_->SavesCheckpoints() ? desc.checkpoint().every_steps() : 0;
-  progress.eval_every = session_->has_evaluations() ? desc.eval().every_steps() : 0;
   return Status::Ok();
 }
 
@@ -127,7 +121,6 @@ std::vector<BatchObserver*> MultiTrainer::ObserversOf(const FrameContext& contex
     observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get()});
   }
   if (index == 0) observers.push_back(vocabulary_observer_.get());
-  if (ranks_ != nullptr) observers.push_back(ranks_->ObserverOf(index));
   std::erase(observers, nullptr);
   return observers;
 }
@@ -147,8 +140,8 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   // Ranks of one machine that a launcher let have all processors would meet on the first one.
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(PlaceOf(index)) % cpus.size()];
   if (job_->has_sections()) MR_TRY(AddPipeline(slot, index, &parts));
+  MR_TRY(pace_->AddTo(index, dataset(), &parts));
   if (job_->trains_in_step()) {
-    MR_TRY(ranks_->AddStep(*slot.frames[0].frame, dataset(), &parts));
     slot.worker = MakeSyncWorker(std::move(parts));
     return Status::Ok();
   }
@@ -191,15 +184,11 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
   return Status::Ok();
 }
 
-int MultiTrainer::PlaceOf(int worker) const {
-  return worker + (session_->ranks() != nullptr ? session_->ranks()->rank() * job_->workers() : 0);
-}
-
-int MultiTrainer::sources() const { return ranks_ != nullptr ? ranks_->sources() : job_->workers(); }
+int MultiTrainer::PlaceOf(int worker) const { return worker + session_->ranks().rank() * job_->workers(); }
 
 void MultiTrainer::StopWorkers() {
   stop_workers_.request_stop();
-  if (ranks_ != nullptr) ranks_->StopReading();
+  pace_->StopReading();
 }
 
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
@@ -216,7 +205,7 @@ Status MultiTrainer::Train(const std::stop_token& stop) {
     run_->report().interrupted = taken_over.code() == StatusCode::kCancelled && stop.stop_requested();
     if (!taken_over.ok()) return run_->report().interrupted ? Status::Ok() : taken_over;
   }
-  MR_TRY(Load(stop));
+  MR_TRY(Load());
   MR_TRY(run_->GoOn(stop));
   while (!run_->IsOver()) {
     MR_TRY(PreparePass(stop));
@@ -226,8 +215,8 @@ Status MultiTrainer::Train(const std::stop_token& stop) {
   std::vector<const BatchTrace*> traces;
   for (const WorkerSlot& slot : worker_slots_) traces.push_back(slot.frames[0].trace.get());
   std::string& trace = run_->report().chrome_trace;
-  if (session_->ranks() != nullptr) {
-    MR_ASSIGN(trace, TraceOfRanks(*session_->ranks(), job_->step(), traces, session_->spans()));
+  if (job_->is_dist()) {
+    MR_ASSIGN(trace, TraceOfRanks(session_->ranks(), job_->step(), traces, session_->spans()));
   } else {
     trace = ChromeTrace({TraceEvents(job_->train(), traces, session_->spans(), TimesOf(traces), {})});
   }
@@ -238,27 +227,26 @@ Status MultiTrainer::TakeOver(const RunState& state, const std::stop_token& stop
   pass_base_ = state.trained;
   if (session_->leads()) {
     all_metrics_[0]->Restore(state.metric_totals);
-    if (ranks_ != nullptr) ranks_->SetEarlierBadLines(state.bad_lines);
+    if (job_->is_dist()) gathered_.SetEarlierBadLines(state.bad_lines);
   }
   if (readers_ != nullptr) MR_TRY(readers_->GoOn(state, stop));
   return LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop);
 }
 
-Status MultiTrainer::LoadOnRanks(const std::stop_token& asked,
-                                 const std::function<Status(const std::stop_token& stop)>& load) {
-  CommonEnd& end = session_->ranks()->common_end();
+Status MultiTrainer::LoadOnRanks(const std::function<Status(const std::stop_token& stop)>& load) {
+  const std::stop_token& asked = asked_to_stop_;
+  CommonEnd& end = session_->ranks().common_end();
   if (!on_asked_.has_value()) on_asked_.emplace(asked, [source = loading_]() mutable { source.request_stop(); });
   const std::stop_callback on_end(end.Begin(), [this] { loading_.request_stop(); });
   const std::stop_callback give_up(asked, [&end] { end.GiveUp(); });
-  return session_->ranks()->AgreeOnEnd(load(loading_.get_token()), asked);
+  return session_->ranks().AgreeOnEnd(load(loading_.get_token()), asked);
 }
 
-Status MultiTrainer::Load(const std::stop_token& stop) {
+Status MultiTrainer::Load() {
   auto* memory = dynamic_cast<InMemoryControl*>(&dataset());
   if (memory == nullptr) return Status::Ok();
   RunReport& report = run_->report();
   const auto start = Clock::now();
-  const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   Result<PassStats> load = PassStats{};
   const auto load_here = [&](const std::stop_token& ended) {
     if (job_->desc().dataset().preload()) {
@@ -269,17 +257,15 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
     }
     return load.status();
   };
-  Status loaded = ranks_ != nullptr ? LoadOnRanks(asked, load_here) : load_here(asked);
-  if (loaded.code() == StatusCode::kCancelled && (asked.stop_requested() || job_->is_dist())) {
+  Status loaded = LoadOnRanks(load_here);
+  if (loaded.code() == StatusCode::kCancelled && (asked_to_stop_.stop_requested() || job_->is_dist())) {
     report.interrupted = true;
     return Status::Ok();
   }
   MR_TRY(std::move(loaded));
   int64_t rows = memory->MemoryDataSize();
-  if (ranks_ != nullptr) {
-    MR_TRY(ranks_->SumLoads(&*load, &rows));
-    MR_TRY(session_->ranks()->Agree(CheckBadLinesOfRanks(*load)));
-  }
+  MR_TRY(gathered_.SumLoads(&*load, &rows));
+  MR_TRY(session_->ranks().Agree(CheckBadLinesOfRanks(*load)));
   report.load = *std::move(load);
   report.load_seconds = SecondsSince(start);
   if (run_->hooks().reporter != nullptr) MR_TRY(run_->hooks().reporter->OnLoad(report.load));
@@ -288,11 +274,11 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
 
 Status MultiTrainer::NoteInput(int64_t rows) {
   RunState& state = run_->state();
-  const int streams = ranks_ != nullptr ? session_->InputStreams(state.epoch) : 1;
+  const int streams = session_->InputStreams(state.epoch);
   const bool is_within = !state.trained.empty();
   // Versions before did not note the rows of a day. One process has them in one order.
   const bool is_noted = state.input_rows > 0 || !job_->is_incremental();
-  if (is_within && !is_noted && rows > 0 && ranks_ != nullptr) {
+  if (is_within && !is_noted && rows > 0 && job_->is_dist()) {
     return InvalidConfig("the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
                          ", and an earlier version wrote it, which did not note how ranks share out the rows of a day: "
                          "go on from one between two days, or start anew with --resume=never");
@@ -309,7 +295,7 @@ Status MultiTrainer::NoteInput(int64_t rows) {
         "the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
         " of rows in the memory of " + std::to_string(state.input_streams) + " ranks that trained, and there are " +
         std::to_string(streams) + " now; " +
-        (ranks_ != nullptr ? "start as many that train" : "with dist { update: ASYNC } one reads them as these did") +
+        (job_->is_dist() ? "start as many that train" : "with dist { update: ASYNC } one reads them as these did") +
         ", or start anew with --resume=never");
   }
   state.input_rows = rows;
@@ -321,15 +307,14 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   auto* preparation = dynamic_cast<PassPreparation*>(&dataset());
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
-  const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   const auto prepare_here = [&](const std::stop_token& ended) {
     return Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, ended); });
   };
-  Status prepared = ranks_ != nullptr ? LoadOnRanks(asked, prepare_here) : prepare_here(asked);
+  Status prepared = LoadOnRanks(prepare_here);
   run_->report().load_seconds += SecondsSince(start);
   if (prepared.ok()) {
     int64_t rows = preparation->RowsInMemory();
-    if (ranks_ != nullptr) MR_TRY(session_->ranks()->communicator().SumOverRanks({&rows, 1}));
+    MR_TRY(session_->ranks().communicator().SumOverRanks({&rows, 1}));
     return NoteInput(rows);
   }
   const bool is_stop = job_->is_dist() ? prepared.code() == StatusCode::kCancelled : stop.stop_requested();
@@ -342,22 +327,22 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   RunState& state = run_->state();
   PassOptions options;
   options.pass = state.epoch;
-  options.workers = sources();
+  options.workers = session_->sources();
   options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
   options.seed = job_->desc().seed();
   options.trained = pass_base_.empty() ? nullptr : &pass_base_;
-  if (ranks_ == nullptr) options.bad_lines = &state.bad_lines;
+  if (!job_->is_dist()) options.bad_lines = &state.bad_lines;
   Status begun = Caught("training", [&]() -> Status {
     MR_TRY(dataset().BeginPass(options));
     // Before another rank may train, and call a meeting.
     gate_->StartPass();
-    if (ranks_ != nullptr) ranks_->StartPass();
+    pace_->StartPass();
     for (size_t i = 0; i < worker_slots_.size(); ++i) {
       worker_slots_[i].worker->StartPass(i == 0 ? state.printed_batches : 0);
     }
     return Status::Ok();
   });
-  begun = Agreed(session_->ranks(), begun);
+  begun = session_->ranks().Agree(begun);
   if (!begun.ok()) return run_->CheckpointAfterFailure(begun, readers_ == nullptr);
 
   run_->StartPass();
@@ -387,23 +372,23 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   Result<PassStats> stats = Caught("training", [&] { return dataset().EndPass(); });
   MR_TRY(std::move(coordinated));
   MR_TRY(MergePrivateVars());
-  if (Status ended = Agreed(session_->ranks(), stats.status()); !ended.ok()) stats = std::move(ended);
+  if (Status ended = session_->ranks().Agree(stats.status()); !ended.ok()) stats = std::move(ended);
   const WorkerSlot* const failed = FailedSlot();
   Status failure = failed != nullptr ? failed->status : stats.status();
   // In step all have the same failure.
-  if (!job_->trains_in_step()) failure = Agreed(session_->ranks(), failure);
+  if (!job_->trains_in_step()) failure = session_->ranks().Agree(failure);
   if (!failure.ok()) {
     SnapshotAtEnd();
     MR_TRY(GatherProgress({}));
     return is_sound_ ? run_->CheckpointAfterFailure(failure, readers_ == nullptr) : run_->NameLastCheckpoint(failure);
   }
   const bool abandoned = dump_files_ != nullptr && dump_files_->abandoned();
-  MR_TRY(Agreed(session_->ranks(), abandoned ? dump_files_->Finish(stop) : Status::Ok()));
+  MR_TRY(session_->ranks().Agree(abandoned ? dump_files_->Finish(stop) : Status::Ok()));
   SnapshotAtEnd();
   MR_TRY(GatherProgress(*stats));
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
   MR_TRY(FillPassReport(*stats));
-  if (const Status lines = Agreed(session_->ranks(), CheckBadLinesOfRanks(run_->pass().data)); !lines.ok()) {
+  if (const Status lines = session_->ranks().Agree(CheckBadLinesOfRanks(run_->pass().data)); !lines.ok()) {
     return run_->CheckpointAfterFailure(lines, readers_ == nullptr);
   }
   MR_TRY(run_->ReportPass());
@@ -415,7 +400,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   if (run_->is_ending()) return Status::Ok();
   MR_TRY(run_->EndPass(stop));
   pass_base_.Clear();
-  if (ranks_ != nullptr) ranks_->SetEarlierBadLines({});
+  gathered_.SetEarlierBadLines({});
   for (MetricAccumulator* accumulator : all_metrics_) accumulator->Clear();
   return Status::Ok();
 }
@@ -425,7 +410,7 @@ void MultiTrainer::RunWorker(size_t index) {
   slot.status = Caught("training", [&] {
     const int worker = static_cast<int>(index);
     BatchSource& source = dataset().source(worker);
-    const std::unique_ptr<BatchSource> paced = ranks_ == nullptr ? nullptr : ranks_->SourceOf(worker, source);
+    const std::unique_ptr<BatchSource> paced = pace_->SourceOf(worker, source);
     return slot.worker->Train(paced == nullptr ? source : *paced, stop_workers_.get_token());
   });
   Status told = Caught("training", [&] {
@@ -447,7 +432,7 @@ void MultiTrainer::EndWorker(size_t index) {
   if (!slot.status.ok()) StopWorkers();
   if (!slot.status.ok() && !slot.was_stopped) {
     has_failed_ = true;
-    if (ranks_ != nullptr) ranks_->AskForPause(true);
+    if (job_->is_dist()) pace_->AskForPause(true);
   }
   gate_->Done(static_cast<int>(index));
 }
@@ -472,10 +457,7 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
     const PauseGate::Event event = gate.Wait(kTick);
     switch (event) {
       case PauseGate::Event::kAllDone: {
-        bool have_all_ended = true;
-        if (ranks_ != nullptr) {
-          MR_ASSIGN(have_all_ended, ranks_->HaveAllEnded());
-        }
+        MR_ASSIGN(const bool have_all_ended, pace_->HaveAllEnded());
         if (have_all_ended) return Status::Ok();
         gate.WaitForAsk(kTick);
         run_->Tick();
@@ -486,29 +468,25 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
         MR_ASSIGN(const bool is_over, AtPause(stop));
         gate.Resume();
         if (is_over) return Status::Ok();
-        if (ranks_ == nullptr) break;
-        ranks_->LookForPause();
+        pace_->LookForPause();
         // One that failed while the others were told that none has.
-        if (has_failed_ && !is_stopping_) ranks_->AskForPause(true);
+        if (job_->is_dist() && has_failed_ && !is_stopping_) pace_->AskForPause(true);
         break;
       }
     }
     if (is_stopping_) continue;
     const std::stop_token& asked = asked_to_stop_;
     if (asked.stop_requested() || run_->IsTimeForCheckpoint(event != PauseGate::Event::kTick || gate.AnyBusy())) {
-      ranks_ != nullptr ? ranks_->AskForPause(asked.stop_requested()) : gate.Ask();
+      pace_->AskForPause(asked.stop_requested());
     }
-    if (asked.stop_requested()) ranks_ == nullptr ? StopWithinBatch() : AbandonDumpThatHangs();
+    if (asked.stop_requested()) job_->is_dist() ? AbandonDumpThatHangs() : StopWithinBatch();
   }
 }
 
 Result<bool> MultiTrainer::AtPause(const std::stop_token& stop) {
   const auto paused = Clock::now();
-  RankTraining::Standing standing;
   MR_TRY(MergePrivateVars());
-  if (ranks_ != nullptr) {
-    MR_ASSIGN(standing, ranks_->StandStill(has_failed_));
-  }
+  MR_ASSIGN(const Pace::Standing standing, pace_->StandStill(has_failed_));
   Snapshot();
   MR_TRY(GatherProgress({}));
   const bool goes_on = is_sound_ && !standing.has_one_failed && !standing.have_all_ended;
@@ -581,20 +559,24 @@ void MultiTrainer::SnapshotAtEnd() {
 }
 
 Status MultiTrainer::GatherProgress(const PassStats& data) {
-  if (ranks_ == nullptr) return Status::Ok();
   bool is_sound = is_sound_;
   bool is_asked_to_stop = asked_to_stop_.stop_requested();
-  RankProgress mine;
-  mine.bad_lines = run_->state().bad_lines;
-  mine.totals = run_->state().metric_totals;
-  mine.data = data;
   for (const WorkerSlot& slot : worker_slots_) {
-    mine.trained.Merge(slot.worker->consumed());
-    mine.AddWorker(slot.worker->report());
     // Cut between two steps: its updates failed, which the others learn of in the next step.
     if (job_->trains_in_step() && slot.worker->report().was_cut) is_sound = false;
   }
-  MR_TRY(ranks_->Gather(mine, &run_->state(), &is_sound, &is_asked_to_stop));
+  const auto mine = [&] {
+    RankProgress progress;
+    progress.bad_lines = run_->state().bad_lines;
+    progress.totals = run_->state().metric_totals;
+    progress.data = data;
+    for (const WorkerSlot& slot : worker_slots_) {
+      progress.trained.Merge(slot.worker->consumed());
+      progress.AddWorker(slot.worker->report());
+    }
+    return progress;
+  };
+  MR_TRY(gathered_.Gather(mine, &run_->state(), &is_sound, &is_asked_to_stop));
   is_sound_ = is_sound;
   if (is_asked_to_stop) run_->StopAll();
   return Status::Ok();
@@ -618,7 +600,7 @@ void MultiTrainer::SnapshotProgress() {
 
 Status MultiTrainer::CheckBadLinesOfRanks(const PassStats& data) const {
   const BadLinePolicy& policy = job_->desc().data_desc().bad_lines();
-  if (ranks_ == nullptr || policy.action() == BadLinePolicy::FAIL || data.bad_lines <= policy.max_lines()) {
+  if (policy.action() == BadLinePolicy::FAIL || data.bad_lines <= policy.max_lines()) {
     return Status::Ok();
   }
   return TooManyBadLines(data.bad_lines, std::to_string(data.lines) + " lines of all ranks",
@@ -630,7 +612,7 @@ Status MultiTrainer::FillPassReport(const PassStats& stats) {
   RankProgress all;
   all.data = stats;
   for (const WorkerSlot& slot : worker_slots_) all.AddWorker(slot.worker->report());
-  if (ranks_ != nullptr) all.AddCounts(ranks_->others());
+  all.AddCounts(gathered_.others());
   pass.data = all.data;
   pass.batches = all.batches;
   pass.examples = all.examples;

@@ -16,7 +16,8 @@
 #include "device_worker/nan_check.h"
 #include "job/trainer.h"
 #include "report/batch_observers.h"
-#include "trainer/rank_training.h"
+#include "report/rank_progress.h"
+#include "trainer/pace.h"
 #include "trainer/reader_dataset.h"
 #include "trainer/training_run.h"
 
@@ -50,7 +51,10 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   };
 
   MultiTrainer(JobSession& session, std::unique_ptr<TrainingRun> run)
-      : session_(&session), job_(&session.job()), run_(std::move(run)) {}
+      : session_(&session),
+        job_(&session.job()),
+        run_(std::move(run)),
+        gathered_(session.ranks(), session.job().metrics()) {}
   Dataset& dataset() const { return readers_ != nullptr ? *readers_ : session_->dataset(); }
 
   Status MakeWorkerSlots();
@@ -72,12 +76,12 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   const WorkerSlot* FailedSlot() const;
   /// Brings metrics, readers and operators to where an earlier run stood.
   Status TakeOver(const RunState& state, const std::stop_token& stop);
-  Status Load(const std::stop_token& stop);
+  Status Load();
   /// Notes the rows in the memory of all ranks that the pass to come has; kInvalidConfig where the checkpoint that the
   /// run goes on from, within this pass, was written with others.
   Status NoteInput(int64_t rows);
   /// Loads this rank's rows by `load`; what ends that of one rank ends that of all. A collective.
-  Status LoadOnRanks(const std::stop_token& asked, const std::function<Status(const std::stop_token& stop)>& load);
+  Status LoadOnRanks(const std::function<Status(const std::stop_token& stop)>& load);
   /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.
   Status PreparePass(const std::stop_token& stop);
   Status RunPass(const std::stop_token& stop);
@@ -93,10 +97,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// What both have in common; of the metrics, the window.
   void SnapshotProgress();
   /// Brings what all ranks have done of the pass together where one leads, and lets all know whether one is to stop or
-  /// is not sound. `data` is of a pass that has ended. A collective of the ranks; does nothing in a job of one process.
+  /// is not sound. `data` is of a pass that has ended. A collective.
   Status GatherProgress(const PassStats& data);
-  /// Sources that this process trains from.
-  int sources() const;
   /// The number of a worker of this process, counted on over the ranks of the job.
   int PlaceOf(int worker) const;
   void StopWorkers();
@@ -123,7 +125,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   std::unique_ptr<VocabularyObserver> vocabulary_observer_;  ///< null without exports
   std::unique_ptr<HandlerObserver> handler_observer_;        ///< null without a fetch handler
   std::unique_ptr<PauseGate> gate_;
-  std::unique_ptr<RankTraining> ranks_;    ///< null in a job of one process
+  std::unique_ptr<Pace> pace_;
+  GatheredProgress gathered_;
   std::unique_ptr<DumpFiles> dump_files_;  ///< null without a dump
   std::vector<WorkerSlot> worker_slots_;
   /// False when a worker failed, or a stop ended its batch after it had changed parameters: no state to go on from.
@@ -132,7 +135,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   bool is_stopping_ = false;             ///< the run ends with the pauses of this pass
   ConsumedRanges pass_base_;             ///< what an interrupted run trained of this pass
   std::stop_token asked_to_stop_;        ///< the caller's, within Run
-  std::stop_source loading_;             ///< of ranks: ends loads, also in the background, and shuffles behind them
+  std::stop_source loading_;             ///< ends loads, also in the background, and shuffles behind them
   std::optional<std::stop_callback<std::function<void()>>> on_asked_;  ///< asks it to
   std::stop_source stop_workers_;
   std::vector<FetchLine::Value> last_fetched_;  ///< of the pass

@@ -96,7 +96,7 @@ Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
   Begin();
   if (session_->has_evaluations()) {
     Result<std::unique_ptr<Evaluator>> evaluator = Evaluator::Create(*session_);
-    MR_TRY(Agreed(session_->ranks(), evaluator.status()));
+    MR_TRY(session_->ranks().Agree(evaluator.status()));
     evaluator_ = std::move(evaluator).value();
   }
   MR_TRY(workers_->Train(stop));
@@ -104,18 +104,17 @@ Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
 }
 
 Status TrainingRun::Together(const std::function<Status()>& work) {
-  RankGroup* const ranks = session_->ranks();
-  if (ranks == nullptr) return work();
+  RankGroup& ranks = session_->ranks();
   Status done;
   std::string bytes;
-  if (ranks->leads()) {
+  if (ranks.leads()) {
     done = Caught("training", work);
     WireWriter out(&bytes);
     out.Put(Told::kIsOver);
     out.Put(report_.interrupted);
     out.Put(report_.stopped_early);
     out.Put(state_.epoch);
-    MR_TRY(ranks->FromLeader(&bytes));
+    MR_TRY(ranks.FromLeader(&bytes));
   } else {
     MR_TRY(HelpUntilTold(&bytes));
   }
@@ -130,12 +129,12 @@ Status TrainingRun::Together(const std::function<Status()>& work) {
     state_.metric_window.reset();
   }
   state_.epoch = epoch;
-  return ranks->Agree(done);
+  return ranks.Agree(done);
 }
 
 Status TrainingRun::HelpUntilTold(std::string* bytes) {
   while (true) {
-    MR_TRY(session_->ranks()->FromLeader(bytes));
+    MR_TRY(session_->ranks().FromLeader(bytes));
     if (WireReader(*bytes).Get<Told>() == Told::kIsOver) return Status::Ok();
     // The one that leads says what comes of it.
     const Status helped = Caught("an evaluation", [&] { return evaluator_->Run(state_, asked_to_stop_).status(); });
@@ -360,10 +359,9 @@ Status TrainingRun::Evaluate(const std::stop_token& stop) {
 }
 
 Result<EvalReport> TrainingRun::Measure(const std::stop_token& stop) {
-  if (session_->ranks() == nullptr) return evaluator_->Run(state_, stop);
   std::string bytes;
   WireWriter(&bytes).Put(Told::kEvaluate);
-  MR_TRY(session_->ranks()->FromLeader(&bytes));
+  MR_TRY(session_->ranks().FromLeader(&bytes));
   Result<EvalReport> report = evaluator_->Run(state_, stop);
   if (report.status().code() == StatusCode::kCancelled) StopAll();
   return report;

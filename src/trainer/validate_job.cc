@@ -16,6 +16,7 @@
 #include "program/program_files.h"
 #include "reader/reader_holder.h"
 #include "report/batch_observers.h"
+#include "trainer/pace.h"
 
 namespace millrace {
 namespace {
@@ -112,6 +113,11 @@ Result<std::unique_ptr<Frame>> MakeForward(JobSession& session, const std::stop_
   MR_TRY(session.InitParameters(stop));
   // Made and dropped: what training needs beyond the forward part is there.
   MR_TRY(Frame::Create(job.train(), &job.schema(), session.root(), session.frame_options(0, false)).status());
+  if (job.trains_in_step()) {
+    MR_ASSIGN(const std::unique_ptr<Frame> step,
+              Frame::Create(job.step(), &job.schema(), session.root(), session.frame_options(0, false)));
+    MR_TRY(CheckStep(session, *step));
+  }
   MR_ASSIGN(const Executable* const forward, job.eval());
   return Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(0, true));
 }

@@ -11,6 +11,7 @@
 #include "comm/communicator_cases.h"
 #include "comm/local_cluster.h"
 #include "comm/on_ranks.h"
+#include "comm/solo_communicator.h"
 #include "sanitized.h"
 
 namespace millrace {
@@ -31,6 +32,22 @@ TEST_P(LocalClusterCase, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(All, LocalClusterCase, testing::ValuesIn(CommunicatorCases()),
                          [](const auto& instance) { return std::string(instance.param.name); });
+
+class SoloCommunicatorCase : public testing::TestWithParam<CommunicatorCase> {};
+
+TEST_P(SoloCommunicatorCase, Holds) {
+  if (GetParam().is_big && kIsSanitized) GTEST_SKIP() << "sanitizers make hundreds of megabytes slow";
+  SoloCommunicator comm;
+  GetParam().run(comm);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SoloCommunicatorCase, testing::ValuesIn(CommunicatorCases()),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST(SoloCommunicator, DoesNotShrinkSinceNobodyIsLost) {
+  SoloCommunicator comm;
+  EXPECT_EQ(comm.Shrink().code(), StatusCode::kInternal);
+}
 
 TEST(LocalCluster, CollectivesWaitForAllRanks) {
   std::atomic<int> begun{0};

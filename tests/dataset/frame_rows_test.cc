@@ -151,6 +151,8 @@ TEST(FrameRows, TeachFeaturesOnSeveralThreads) {
   pass.files = &files;
   pass.feeds = &*feeds;
   pass.threads = 3;
+  const std::unique_ptr<RankGroup> ranks = RankGroup::Solo();
+  pass.ranks = ranks.get();
   FeatureStates states;
   const Status taken = TakeStatistics(pass, {}, {}, &states);
   ASSERT_TRUE(taken.ok()) << taken.message();

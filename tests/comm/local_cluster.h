@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-/// Ranks that are threads of this process: for tests, and for a job of one rank.
+/// Ranks that are threads of this process.
 ///
 /// Each rank has a communicator, which the cluster owns, and a thread that hands over its messages, so that a rank that
 /// computes still answers. A message is moved, not copied; a collective copies once.
