@@ -86,13 +86,13 @@ Status RunRecords(const CommandLine& line, const std::stop_token& stop) {
                               .outputs = FLAGS_outputs,
                               .path = FLAGS_records,
                               .plugins = line.repeated[1]};
-  if (request.files.empty()) return InvalidConfig("which files are to be written as records?");
+  if (request.files.empty()) return InvalidConfig("missing INPUT: pass the files to write as records");
   return WriteRecords(request, stop);
 }
 
-/// Says what a plugin brings; one that is a test runs.
+/// Lists what a plugin provides. A plugin that is a test runs.
 Status ShowPlugin(const CommandLine& line) {
-  if (line.arguments.size() != 2) return InvalidConfig("which plugin? inspect plugin FILE");
+  if (line.arguments.size() != 2) return InvalidConfig("missing FILE: usage: inspect plugin FILE");
   MR_ASSIGN(const std::string text, ListPlugin(line.arguments[1]));
   PrintOut(text);
   return FlushStandardOutput();
@@ -100,7 +100,7 @@ Status ShowPlugin(const CommandLine& line) {
 
 Status ShowTables(const CommandLine& line) {
   const std::vector<std::string> files(line.arguments.begin() + 1, line.arguments.end());
-  if (files.empty()) return InvalidConfig("which files? inspect table CHECKPOINT_DIR/step-000000000100/tables/NAME");
+  if (files.empty()) return InvalidConfig("missing FILE: usage: inspect table out/checkpoints/step-*/tables/NAME");
   MR_ASSIGN(const std::string text, ListTables(files));
   PrintOut(text);
   return FlushStandardOutput();
@@ -162,7 +162,7 @@ Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
 Status ShowModel(const CommandLine& line, const std::stop_token& stop) {
   MR_TRY(CheckNoFolder(line));
   if (line.arguments.size() != 1 || FLAGS_model_dir.empty()) {
-    return InvalidConfig("which model? inspect model --model_dir=DIR");
+    return InvalidConfig("missing --model_dir: usage: inspect model --model_dir=DIR");
   }
   MR_ASSIGN(const InferenceModel model, ReadInferenceModel(FLAGS_model_dir, 1, stop));
   PrintOut(ListModel(model));
