@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that every room below src/ looks only downstairs: its includes against the list of src/rooms.txt.
+"""Checks that every room in src/ includes only lower rooms, according to src/rooms.txt.
 
     scripts/check_layers.py [SRC]
 
-A room may include itself and rooms of the lines above its own in that list, but for the pairs in FORBIDDEN. Some
-libraries belong to some rooms alone. A folder of a room whose folders are listed is a room by itself. A room that is not
-in the list is an error, and so is a header that is not there, or more lines in a room than MOST_LINES.
+A room can include itself and the rooms listed on earlier lines, except for the pairs in FORBIDDEN. Only some rooms can
+use certain libraries. If the list contains folders of a room, each of them is a room. Errors are rooms missing from the
+list, missing headers, and rooms with more than MOST_LINES lines.
 """
 
 import os

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Checks how sources below src/ read and write text.
+"""Checks how sources in src/ read and write text.
 
     scripts/check_text.py [SRC]
 
-Numbers and letters are read and written alike in every locale: the functions of C that ask the process's locale are
-refused, since a Python that imports the package may have one in which 0.5 is "0,5". core/float_text.h,
-core/number_format.h and core/lower_case.h have what takes their place.
+Numbers and letters must not depend on the locale, because a Python process that imports the package can have a locale
+that writes 0.5 as "0,5". C functions that read the locale are therefore errors. Replacements are in core/float_text.h,
+core/number_format.h and core/lower_case.h.
 
-What is printed may have names and values of data or of a model, and a terminal obeys control characters: programs print
-to `stderr`, which core/terminal.h guards, and to standard output by its PrintOut. Other ways are refused but in the
-files that write data. Comments are not looked at.
+Printed names and values can contain control characters for the terminal. Programs must print to `stderr`, which
+core/terminal.h guards, or to standard output with PrintOut. Other output is an error, except in files that write data.
+Comments are not checked.
 """
 
 import os

@@ -1,19 +1,19 @@
 """Saves a Paddle training job as files that `trainer` runs: programs, parameters, data feed, and the job itself.
 
-Copy this file beside your training script (it needs Paddle alone) and, after `minimize` and `exe.run(startup)`, add
+Copy this file next to your training script. It requires only Paddle. After `minimize` and `exe.run(startup)`, add
 
     import export_from_paddle
     export_from_paddle.save_job("job", exe, main_program, startup_program, dataset,
                                 fetch_list=[loss, auc], fetch_info=["loss", "auc"], predict=[prediction])
 
-Then, wherever Millrace is built:
+Then, on a machine with Millrace:
 
     trainer --trainer_desc=job/job.prototxt --output_dir=out
 
-Works with Paddle 1.8 (paddle.fluid) and 2.x (paddle.static). Your own training goes on as before.
+Works with Paddle 1.8 (paddle.fluid) and 2.x (paddle.static). Your own training does not change.
 
-A worker's programs of fleet are saved likewise, where fleet.distributed_optimizer(...).minimize was called: tables,
-accessors and rules are read from the strategy, and the job trains in one process.
+The function also saves a worker's programs after fleet.distributed_optimizer(...).minimize. It reads tables, accessors
+and optimizers from the strategy. The saved job trains in one process.
 """
 
 import contextlib
@@ -27,25 +27,25 @@ import paddle
 def save_job(folder, executor, main_program, startup_program, dataset, fetch_list=(), fetch_info=(), predict=(),
              thread=None, print_period=100, phases=None, fleet_desc=None, server_dir=None,
              origin_program=None, accessors=True):
-    """Writes FOLDER/job.prototxt and what it names; returns its path.
+    """Writes FOLDER/job.prototxt and the files it refers to. Returns its path.
 
-    main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset, a CompiledProgram
-                    too: it is Millrace that says how it runs
-    startup_program has been run by `executor`: its parameters are where training starts
+    main_program    program with gradients and updates (after `minimize`), as for train_from_dataset. Execution settings
+                    of a CompiledProgram are ignored
+    startup_program program that `executor` has already run. Training starts with its parameters
     dataset         QueueDataset or InMemoryDataset, with its variables, pipe_command and file list set
-    fetch_list      variables, or their names, that are printed and kept for every `print_period`-th batch
-    predict         variables of the model that is saved for prediction after training
-    thread          worker threads; by default the dataset's
-    phases          of a dataset with enable_pv_merge, what its passes hand out, in turns: ["JOIN"] page views,
-                    ["UPDATE"] examples, ["JOIN", "UPDATE"] both; by default JOIN, where Paddle's begin
-    fleet_desc      the text of a PSParameter (of the_one_ps or pslib) that says what the servers of a fleet program
-                    keep; by default that of the fleet of this process
-    origin_program  what a DistributeTranspiler was given (transpiler.origin_program): its updates are the servers'
-    accessors       rows learn as a SparseAccessor of servers has them learn, to the last number. False: rows that count for
-                    nothing have our rules, which are faster and differ (docs/from_paddle.md): steps of SGD and Adagrad
-                    take every batch for a whole one, so that a short batch and dist.micro_batches learn otherwise, Adagrad
-                    does not divide by shows, Adam counts the table's steps, weights have no bounds
-    server_dir      the folder that fleet.save_persistables wrote, whose rows the tables start with
+    fetch_list      variables, or their names, to print and store every `print_period` batches
+    predict         outputs of the model that is saved for prediction after training
+    thread          worker threads (default: those of the dataset)
+    phases          for a dataset with enable_pv_merge, the batches of its passes, in turn: ["JOIN"] page views,
+                    ["UPDATE"] examples, ["JOIN", "UPDATE"] both (default: JOIN, the first phase in Paddle)
+    fleet_desc      text of a PSParameter (of the_one_ps or pslib), which describes the tables on the servers of a fleet
+                    program (default: that of the fleet in this process)
+    origin_program  input of a DistributeTranspiler (transpiler.origin_program). Its updates are those of the servers
+    accessors       True: rows learn exactly as with a SparseAccessor on servers. False: rows that do not use counts have
+                    Millrace's optimizers, which are faster and differ (docs/from_paddle.md). SGD and Adagrad treat every
+                    batch as a full batch, which changes short batches and dist.micro_batches. Adagrad does not divide by
+                    shows, Adam counts the steps of the table, and weights have no bounds
+    server_dir      folder written by fleet.save_persistables, with the initial rows of the tables
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
     if not main_program.global_block().ops or main_program.global_block().ops[0].type == "listen_and_serv":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the type stubs of the Python package from its sources: names and defaults as they are there, types by the name
-of an argument, which means the same everywhere in the package.
+"""Generates the type stubs of the Python package from its sources. Names and defaults come from the sources. The name of
+an argument determines its type, because it means the same everywhere in the package.
 
-    scripts/gen_stubs.py [--check]      --check: say which stubs are not as they should be, and fail
+    scripts/gen_stubs.py [--check]      --check: report stubs that are out of date, and fail
 """
 
 import argparse

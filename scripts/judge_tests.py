@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Judges one run of ctest, and what came of the second try of its failures.
+"""Evaluates a run of ctest and the retry of its failures.
 
-    scripts/judge_tests.py FIRST.xml                 exits with 0 when all passed, 1 when some failed (a second try may
-                                                     show them unsteady), 2 when a sanitizer found something
-    scripts/judge_tests.py FIRST.xml SECOND.xml      SECOND.xml is of the failures alone, one at a time: exits with 0 when
-                                                     all passed there and they are fewer than UNSTEADY_LIMIT, else 1
+    scripts/judge_tests.py FIRST.xml                 exits with 0 if all tests passed, 1 if some failed (a retry can show
+                                                     that they are unsteady), 2 if a sanitizer reported an error
+    scripts/judge_tests.py FIRST.xml SECOND.xml      SECOND.xml is a retry of the failures, one at a time: exits with 0 if
+                                                     all of them passed and they are fewer than UNSTEADY_LIMIT, else 1
 
-The files are what `ctest --output-junit` writes. Prints counts, failures with the end of their output, unsteady tests by
-name, and one line of what was skipped, why, and how to run it.
+`ctest --output-junit` writes the files. The script prints counts, failures with the end of their output, the names of
+unsteady tests, and one line per reason for skipped tests, with the way to run them.
 """
 
 import collections

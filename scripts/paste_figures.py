@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Pastes what scripts/demo and scripts/chroot_check printed into README.md, so that no figure there is typed.
+"""Pastes the output of scripts/demo and scripts/chroot_check into README.md, so its figures are never typed by hand.
 
     scripts/demo 2>&1 | tee demo.log;  scripts/paste_figures.py demo demo.log
     scripts/chroot_check | tee times.log;  scripts/paste_figures.py times times.log
 
-The text between "<!-- NAME -->" and "<!-- end -->" is replaced by the file's lines as a code block: of the demo the
-closing block, of the times everything.
+A code block with lines of the file replaces the text between "<!-- NAME -->" and "<!-- end -->": the closing block of
+the demo, or all lines of the times.
 """
 
 import os

@@ -10,25 +10,26 @@
 #include "core/number_format.h"
 #include "core/on_threads.h"
 
-DEFINE_string(output_dir, "", "DIR: folder for train/, test/, data_feed.prototxt and meta.json; - writes to stdout");
-DEFINE_int64(rows, 100000, "rows to train on");
-DEFINE_int64(test_rows, 0, "rows to test on, drawn by the same law");
-DEFINE_int32(parts, 1, "files of each split");
-DEFINE_string(format, "multislot", "multislot (what a data feed parses) or raw (tab-separated, for a pipe_command)");
-DEFINE_string(ids, "local", "local (1 to the slot's vocabulary) or hash64 (64-bit, other ones in each slot)");
+DEFINE_string(output_dir, "",
+              "DIR: output folder for train/, test/, data_feed.prototxt and meta.json; - writes to standard output");
+DEFINE_int64(rows, 100000, "training rows");
+DEFINE_int64(test_rows, 0, "test rows, drawn from the same distribution");
+DEFINE_int32(parts, 1, "files per split");
+DEFINE_string(format, "multislot", "multislot (for a data feed) or raw (tab-separated, for a pipe_command)");
+DEFINE_string(ids, "local", "local (1 to the slot's vocabulary) or hash64 (64 bits, different in each slot)");
 DEFINE_bool(gzip, false, "compress the files");
-DEFINE_int32(threads, 0, "threads; 0: one a processor. The bytes are the same for any number");
-DEFINE_uint64(seed, 1, "starts every random sequence");
-DEFINE_int32(dense, 13, "floats in a row");
-DEFINE_int32(slots, 26, "sparse slots, C1 and so on");
+DEFINE_int32(threads, 0, "threads; 0: one per CPU. Files do not depend on it");
+DEFINE_uint64(seed, 1, "seed of all random sequences");
+DEFINE_int32(dense, 13, "float values per row");
+DEFINE_int32(slots, 26, "sparse slots: C1, C2 and so on");
 DEFINE_uint64(vocabulary, 100000, "ids of the largest slot; the smallest has 4");
-DEFINE_double(zipf, 1.05, "exponent of the power law of ids; 0: all alike");
-DEFINE_int32(many_valued, 4, "slots with 1 to max_length ids in a row");
-DEFINE_int32(max_length, 10, "most ids of a many-valued slot");
+DEFINE_double(zipf, 1.05, "exponent of the power law of ids; 0: uniform");
+DEFINE_int32(many_valued, 4, "slots with 1 to max_length ids per row");
+DEFINE_int32(max_length, 10, "maximum number of ids in a many-valued slot");
 DEFINE_double(missing, 0.03, "probability that a value is missing (raw: an empty field; multislot: 0)");
-DEFINE_double(click_rate, 0.25, "share of clicks that is aimed at");
-DEFINE_double(signal, 1, "scales what decides over clicks: more makes a higher AUC attainable");
-DEFINE_int32(fm_slots, 6, "slots whose pairs interact; the smallest are taken");
+DEFINE_double(click_rate, 0.25, "target fraction of clicks");
+DEFINE_double(signal, 1, "strength of the signal in the features; larger values raise the attainable AUC");
+DEFINE_int32(fm_slots, 6, "slots with pairwise interactions, the smallest ones");
 DEFINE_int32(fm_dim, 3, "dimensions of the interaction");
 
 namespace millrace {
@@ -36,11 +37,11 @@ namespace {
 
 const ProgramInfo kProgram{
     .name = "clickgen",
-    .summary = "Writes a click log whose law is known, and says which AUC the best model can reach on it.",
+    .summary = "Writes a click log with a known distribution, and reports the AUC of the best possible model.",
     .usage = "clickgen --output_dir=DIR [flags]",
     .groups = {{"Output", {"output_dir", "rows", "test_rows", "parts", "format", "ids", "gzip", "threads"}},
-               {"What a row holds", {"dense", "slots", "vocabulary", "zipf", "many_valued", "max_length", "missing"}},
-               {"What decides over clicks", {"seed", "click_rate", "signal", "fm_slots", "fm_dim"}}},
+               {"Rows", {"dense", "slots", "vocabulary", "zipf", "many_valued", "max_length", "missing"}},
+               {"Clicks", {"seed", "click_rate", "signal", "fm_slots", "fm_dim"}}},
     .repeated = {},
     .examples =
         "clickgen --output_dir=/tmp/clicks --rows=1000000 --test_rows=100000 --parts=8 --gzip\n"

@@ -23,7 +23,7 @@ struct Row {
   std::string help;
 };
 
-/// Splits "FILE: the job" into "FILE" and "the job"; the first part is empty when there is no value name.
+/// Splits "FILE: the job" into "FILE" and "the job". Without a value name, the first part is empty.
 std::pair<std::string, std::string> SplitValueName(const std::string& help) {
   size_t end = 0;
   while (end < help.size() && ((help[end] >= 'A' && help[end] <= 'Z') || help[end] == '_')) ++end;
@@ -36,7 +36,7 @@ std::string ValueName(const std::string& type) {
   return type == "double" ? "NUMBER" : "N";
 }
 
-/// As it was written: gflags shows 1e-6 with 17 digits.
+/// The default as in the source, because gflags prints 1e-6 with 17 digits.
 std::string DefaultOf(const gflags::CommandLineFlagInfo& flag) {
   if (flag.type != "double") return flag.default_value;
   char digits[40];
@@ -47,8 +47,7 @@ std::string DefaultOf(const gflags::CommandLineFlagInfo& flag) {
 
 Row FlagRow(std::string_view name) {
   gflags::CommandLineFlagInfo flag;
-  CHECK(gflags::GetCommandLineFlagInfo(std::string(name).c_str(), &flag))
-      << "--help names a flag that is not: " << name;
+  CHECK(gflags::GetCommandLineFlagInfo(std::string(name).c_str(), &flag)) << "--help lists an unknown flag: " << name;
   auto [value_name, help] = SplitValueName(flag.description);
   if (flag.type == "bool") {
     if (flag.default_value == "true") return {"--no" + flag.name, help + " (default: on)"};
@@ -93,9 +92,9 @@ std::string HelpText(const ProgramInfo& program) {
                     "\n\nusage: " + std::string(program.usage) + "\n";
   const auto row = [](const ProgramInfo::Repeated& repeated) {
     return Row{"--" + std::string(repeated.flag) + "=" + std::string(repeated.value_name),
-               std::string(repeated.help) + " (may be given several times)"};
+               std::string(repeated.help) + " (repeatable)"};
   };
-  // Repeated flags that no group names come with the first group.
+  // Repeatable flags outside every group are listed in the first group.
   std::vector<Row> unnamed;
   for (const auto& repeated : program.repeated) {
     const auto names = [&](const FlagGroup& group) {
@@ -114,10 +113,10 @@ std::string HelpText(const ProgramInfo& program) {
     unnamed.clear();
     AppendGroup(group.title, rows, &out);
   }
-  AppendGroup("Everywhere",
-              {{"--flagfile=FILE", "Reads flags from a file, one a line; # starts a comment."},
-               {"--help", "Shows this."},
-               {"--version", "Shows the version and what was compiled in."}},
+  AppendGroup("General",
+              {{"--flagfile=FILE", "read flags from a file, one per line; # starts a comment"},
+               {"--help", "show this help"},
+               {"--version", "show the version and the compiled-in features"}},
               &out);
   if (!program.examples.empty()) out += "\nexamples:\n";
   for (std::string_view rest = program.examples; !rest.empty();) {

@@ -30,31 +30,30 @@
 #include "trainer_desc.pb.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job");
-DEFINE_string(model_dir, "", "DIR: features, model: a saved model");
-DEFINE_int64(batches, 1, "head: batches to show; stats: batches to read, 0 for all");
-DEFINE_string(format, "table",
-              "table (for people), jsonl (head: an object a batch; stats: one object), multi_slot (head: lines as a "
-              "feed reads them)");
+DEFINE_string(model_dir, "", "DIR: saved model (features, model)");
+DEFINE_int64(batches, 1, "batches to show (head) or to read (stats; 0: all)");
+DEFINE_string(
+    format, "table",
+    "table, jsonl (head: one object per batch; stats: one object) or multi_slot (head: lines for a data feed)");
 DEFINE_string(label, "",
-              "NAME: slot whose positive values are clicks. Default: the label of the model's loss, or \"label\"");
-DEFINE_int32(top, 10, "stats: most frequent ids of each slot to show; features: words of a vocabulary");
-DEFINE_int64(exact_ids, 1000000, "stats: different ids of a slot that are counted exactly; beyond, estimated");
-DEFINE_string(output_dir, "", "DIR: convert: where the binary files go");
-DEFINE_int64(part_mib, 256, "convert: size of a file, in MiB");
-DEFINE_string(outputs, "", "SHAPES: records: what a record holds, for example \"float32[-1,64] int64[-1,1]\"");
-DEFINE_string(records, "", "FILE: records: the RecordIO file to write");
+              "NAME: slot with positive values for clicks. Default: the label of the model's loss, or \"label\"");
+DEFINE_int32(top, 10, "most frequent ids per slot (stats) or words per vocabulary (features) to show");
+DEFINE_int64(exact_ids, 1000000, "distinct ids per slot to count exactly (stats); larger counts are estimated");
+DEFINE_string(output_dir, "", "DIR: folder for the binary files (convert)");
+DEFINE_int64(part_mib, 256, "size of a file in MiB (convert)");
+DEFINE_string(outputs, "",
+              "SHAPES: types and shapes of a record, for example \"float32[-1,64] int64[-1,1]\" (records)");
+DEFINE_string(records, "", "FILE: RecordIO file to write (records)");
 DEFINE_string(html, "", "FILE: runs: writes a page with the table and the curves, FILE.html");
 DEFINE_string(sort, "", "METRIC: runs: best first by this metric of the last evaluation");
-DEFINE_int32(max_values, 12, "head: values of a slot that a table shows");
+DEFINE_int32(max_values, 12, "values per slot in a table (head)");
 
 namespace millrace {
 namespace {
 
 const ProgramInfo kProgram{
     .name = "inspect",
-    .summary =
-        "Shows a job's input as training sees it, through the same dataset and feed, writes it as binary files, or "
-        "compares runs.",
+    .summary = "Shows a job's input exactly as training reads it, converts it to binary files, or compares runs.",
     .usage =
         "inspect head --trainer_desc=FILE [flags]\n"
         "inspect stats --trainer_desc=FILE [flags]\n"
@@ -70,8 +69,8 @@ const ProgramInfo kProgram{
                {"RecordIO", {"outputs", "records"}},
                {"Runs", {"html", "sort"}},
                {"Output", {"format", "max_values", "top", "label", "exact_ids"}}},
-    .repeated = {{"set", "PATH=VALUE", "overrides a field of the job, as the trainer's --set does"},
-                 {"plugin", "FILE", "a plugin whose data feeds or file formats are read, beside those of the job"}},
+    .repeated = {{"set", "PATH=VALUE", "override a field of the job, like --set of trainer"},
+                 {"plugin", "FILE", "a plugin with data feeds or file formats, in addition to the job's plugins"}},
     .examples =
         "inspect head --trainer_desc=job.prototxt --batches=2 --format=jsonl\n"
         "inspect stats --trainer_desc=job.prototxt --top=5\n"
@@ -87,13 +86,13 @@ Status RunRecords(const CommandLine& line, const std::stop_token& stop) {
                               .outputs = FLAGS_outputs,
                               .path = FLAGS_records,
                               .plugins = line.repeated[1]};
-  if (request.files.empty()) return InvalidConfig("which files are to be written as records?");
+  if (request.files.empty()) return InvalidConfig("missing INPUT: pass the files to write as records");
   return WriteRecords(request, stop);
 }
 
-/// Says what a plugin brings; one that is a test runs.
+/// Lists what a plugin provides. A plugin that is a test runs.
 Status ShowPlugin(const CommandLine& line) {
-  if (line.arguments.size() != 2) return InvalidConfig("which plugin? inspect plugin FILE");
+  if (line.arguments.size() != 2) return InvalidConfig("missing FILE: usage: inspect plugin FILE");
   MR_ASSIGN(const std::string text, ListPlugin(line.arguments[1]));
   PrintOut(text);
   return FlushStandardOutput();
@@ -101,7 +100,7 @@ Status ShowPlugin(const CommandLine& line) {
 
 Status ShowTables(const CommandLine& line) {
   const std::vector<std::string> files(line.arguments.begin() + 1, line.arguments.end());
-  if (files.empty()) return InvalidConfig("which files? inspect table CHECKPOINT_DIR/step-000000000100/tables/NAME");
+  if (files.empty()) return InvalidConfig("missing FILE: usage: inspect table out/checkpoints/step-*/tables/NAME");
   MR_ASSIGN(const std::string text, ListTables(files));
   PrintOut(text);
   return FlushStandardOutput();
@@ -163,7 +162,7 @@ Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
 Status ShowModel(const CommandLine& line, const std::stop_token& stop) {
   MR_TRY(CheckNoFolder(line));
   if (line.arguments.size() != 1 || FLAGS_model_dir.empty()) {
-    return InvalidConfig("which model? inspect model --model_dir=DIR");
+    return InvalidConfig("missing --model_dir: usage: inspect model --model_dir=DIR");
   }
   MR_ASSIGN(const InferenceModel model, ReadInferenceModel(FLAGS_model_dir, 1, stop));
   PrintOut(ListModel(model));

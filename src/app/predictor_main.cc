@@ -17,38 +17,36 @@
 
 DEFINE_string(
     model_dir, "",
-    "DIR: a saved model, OUTPUT_DIR/model of a run, or one of Paddle's save_inference_model (its folder or prefix)");
-DEFINE_string(input, "-", "FILE: lines to score (gz and zstd are known by their first bytes); - is standard input");
-DEFINE_string(output, "", "FILE: where the scores go, one a line; - is standard output, the default without --compare");
-DEFINE_string(pipe_command, "", "COMMAND: what the input is piped through, instead of the model's; cat for none");
-DEFINE_bool(
-    allow_model_command, false,
-    "runs the commands that the model names for its lines (pipe_command, input_commands), as who trained it did");
-DEFINE_string(feed, "offline", "NAME: offline (lines as in training) or online (pooled embeddings)");
-DEFINE_string(data_feed, "", "FILE: how lines are read, a DataFeedDesc in prototxt, instead of the model's own");
-DEFINE_string(format, "",
-              "NAME: csv, json, libsvm, parquet or arrow, of a model with features: how the columns of the input are "
-              "written, where that is not as in training");
-DEFINE_string(prediction, "", "NAME: the variable to score by, of several that a model of Paddle returns");
-DEFINE_string(without, "", "SLOTS: comma-separated slots that the input lines lack, for example the label");
-DEFINE_string(compare, "", "FILE: expected scores, one a line; a difference beyond --tolerance ends with exit code 3");
+    "DIR: a saved model: OUTPUT_DIR/model of a run, or the folder or prefix of a Paddle save_inference_model");
+DEFINE_string(input, "-", "FILE: lines to score, plain, gz or zstd; - reads standard input");
+DEFINE_string(output, "", "FILE: scores, one per line; - writes to standard output, the default without --compare");
+DEFINE_string(pipe_command, "", "COMMAND: shell command for the input, instead of the model's; cat reads it directly");
+DEFINE_bool(allow_model_command, false,
+            "run the model's commands (pipe_command, input_commands); use it only for models that you trust");
+DEFINE_string(feed, "offline", "NAME: offline (reads lines as in training) or online (reads pooled embeddings)");
+DEFINE_string(data_feed, "", "FILE: a DataFeedDesc in prototxt that describes the lines, instead of the model's");
+DEFINE_string(
+    format, "",
+    "NAME: input format of a model with features, if it differs from training: csv, json, libsvm, parquet or arrow");
+DEFINE_string(prediction, "", "NAME: score variable of a Paddle model with several outputs");
+DEFINE_string(without, "", "SLOTS: comma-separated slots missing from the input lines, for example the label");
+DEFINE_string(compare, "", "FILE: expected scores, one per line; a difference above --tolerance exits with code 3");
 DEFINE_double(tolerance, 1e-6, "largest difference that --compare accepts");
-DEFINE_bool(allow_non_finite, false,
-            "scores that are NaN or infinite are counted, and do not end the program with exit code 3");
-DEFINE_int32(batch_size, 0, "rows scored at once; 0: as in training");
+DEFINE_bool(allow_non_finite, false, "count NaN and infinite scores instead of exiting with code 3");
+DEFINE_int32(batch_size, 0, "rows per batch; 0: as in training");
 
 namespace millrace {
 namespace {
 
 const ProgramInfo kProgram{
     .name = "predictor",
-    .summary = "Scores lines with a model that trainer saved, one score a line.",
+    .summary = "Scores lines with a saved model and writes one score per line.",
     .usage = "predictor --model_dir=DIR [--input=FILE] [flags]",
     .groups = {{"Model and input",
                 {"model_dir", "input", "format", "data_feed", "pipe_command", "allow_model_command", "feed",
                  "prediction", "without", "batch_size", "plugin"}},
                {"Scores", {"output", "compare", "tolerance", "allow_non_finite"}}},
-    .repeated = {{"plugin", "FILE", "a plugin that the model was trained with, for its operators and data feeds"}},
+    .repeated = {{"plugin", "FILE", "a plugin that the model requires, for its operators and data feeds"}},
     .examples =
         "predictor --model_dir=out/model --input=data/part-0 --output=scores.txt\n"
         "zcat part-9.gz | predictor --model_dir=out/model --pipe_command=cat",

@@ -36,25 +36,28 @@
 #include "trainer/validate_job.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job, a TrainerDesc in prototxt");
-DEFINE_string(output_dir, "", "DIR: where run.json, metrics.jsonl, checkpoints and the model go; overrides output.dir");
-DEFINE_string(resume, "never", "auto, never or DIR: go on from the newest whole checkpoint, anew, or from this one");
-DEFINE_string(model, "last", "last or best: whose parameters --set infer=true with --resume=auto takes");
+DEFINE_string(output_dir, "",
+              "DIR: output folder for run.json, metrics.jsonl, checkpoints and the model; overrides output.dir");
+DEFINE_string(
+    resume, "never",
+    "auto (resume from the newest intact checkpoint), never (start over) or DIR (resume from this checkpoint)");
+DEFINE_string(model, "last", "last or best: the checkpoint that --set infer=true with --resume=auto reads");
 DEFINE_string(sweep, "", "FILE: trials of the job with other values of its fields, a SweepDesc in prototxt");
 DEFINE_bool(validate_only, false,
-            "compile, run the pipe on the first lines, print a batch and the model's size, and end");
-DEFINE_bool(print_config, false, "print the job with overrides and defaults written out, and end");
-DEFINE_bool(list_ops, false, "print every operator that programs may use, those of the job's plugins too, and end");
-DEFINE_string(print_ops, "", "authored, lowered or fused: print the operators of a batch, and end");
+            "compile the job, run the pipe on the first lines, print a batch and the model's size, and exit");
+DEFINE_bool(print_config, false, "print the job with overrides and defaults, and exit");
+DEFINE_bool(list_ops, false, "print all available operators, including those of the job's plugins, and exit");
+DEFINE_string(print_ops, "", "authored, lowered or fused: print the operators of a batch, and exit");
 
 namespace millrace {
 namespace {
 
 const ProgramInfo kProgram{
     .name = "trainer",
-    .summary = "Trains a click-through or recommendation model from text files behind a shell command.",
+    .summary = "Trains a click-through or recommendation model on files or on the output of a shell command.",
     .usage = "trainer --trainer_desc=FILE [flags]",
     .groups = {{"Job", {"trainer_desc", "set", "output_dir", "resume", "model", "sweep"}},
-               {"Look without training", {"validate_only", "print_config", "print_ops", "list_ops"}}},
+               {"Inspect without training", {"validate_only", "print_config", "print_ops", "list_ops"}}},
     .repeated = {{"set", "PATH=VALUE", "override a field of the job, for example data_desc.batch_size=64"}},
     .examples =
         "trainer --trainer_desc=configs/wide_deep.prototxt --set thread_num=8 --output_dir=out\n"
