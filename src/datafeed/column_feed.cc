@@ -36,8 +36,7 @@ std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
   return of_plan.SerializeAsString();
 }
 
-/// What to do about a text that stands where a value should, and by which other programs mean that there is none;
-/// nothing for other texts.
+/// Advice for a string like "NA", by which other programs mean a missing value; empty for other strings.
 std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_view text, bool scores) {
   if (!MeansNothing(text)) return "";
   const std::string missing = "csv { missing: \"" + (text == "\\N" ? "\\\\N" : std::string(text)) + "\" }";

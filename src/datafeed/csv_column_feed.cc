@@ -38,7 +38,7 @@ Result<std::vector<std::string>> NamesOf(std::string_view header, const CsvDiale
 
 constexpr char kDelimiters[] = {';', '\t', '|', ','};
 
-/// By what a line seems to be cut that is one value where it is cut by `delimiter`: what it holds most of; 0: nothing.
+/// The delimiter of which a line that does not split at `delimiter` contains most; 0: none.
 char OtherDelimiter(std::string_view line, char delimiter) {
   char most = 0;
   std::ptrdiff_t count = 0;

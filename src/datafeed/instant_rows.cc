@@ -23,8 +23,8 @@ void Put(const T* values, size_t count, std::string* bytes) {
   if (count > 0) bytes->append(reinterpret_cast<const char*>(values), count * sizeof(T));
 }
 
-/// The size of a slot. The processor goes on with the usual count while it still waits for this one, as otherwise every
-/// slot of the walk would wait for the one before; without the barrier the compiler would undo that.
+/// The size of a slot. The processor continues with the usual count before this one is loaded; otherwise every slot of
+/// the walk would wait for the previous one. Without the barrier the compiler would undo that.
 size_t SlotBytes(uint32_t count, uint32_t usual, uint32_t sizes, uint32_t value_bytes) {
   if (count != usual) [[unlikely]] {
     usual = count;

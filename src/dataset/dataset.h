@@ -83,7 +83,8 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   /// The next batch; null at the end of the pass. Blocks. Fails with kCancelled within 100 ms of a stop request, and
-  /// with the first failure of any reader (kBadData, kIo from a failed pipe_command) as soon as it is known.
+  /// with the first failure of any reader (for example kBadData, or kIo if a pipe_command fails) as soon as it is
+  /// known.
   virtual Result<BatchPtr> Next(std::stop_token stop) = 0;
 };
 

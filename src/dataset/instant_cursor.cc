@@ -35,7 +35,7 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
       continue;
     }
     MR_TRY(file_->CheckSize());
-    // Rows that an interrupted run trained are walked over as well, up to the next one that it did not.
+    // Rows trained by an interrupted run must be walked over too, up to the next untrained one.
     const uint64_t untrained = trained_.empty() ? row_ : trained_.NextUntrained(number_, row_);
     uint64_t most = untrained > row_ ? untrained - row_ : static_cast<uint64_t>(batch_size_);
     if (!trained_.empty() && untrained == row_) {

@@ -178,7 +178,7 @@ bool Departs(const Share& now, const Share& usual) {
 
 std::string Percent(const Share& share) { return GeneralNumber(100 * share.share(), 3) + " %"; }
 
-/// As ValueWarnings: that rows which a model scored have other values than those that it was measured on.
+/// Adds warnings, like ValueWarnings, if a model scored rows with other values than those it was evaluated on.
 void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string>* warnings) {
   for (const auto& [slot, share] : names.shares) {
     const auto found = names.trained_shares.find(slot);
