@@ -37,7 +37,7 @@ Status PyArrayFeedQueue::Push(HeldArrays arrays, const std::stop_token& stop) {
   return channel()->Push(std::move(arrays), stop);
 }
 
-// One channel from first to last: who waited at a closed one is not to go on at what Reopen made.
+// Uses one channel throughout: a thread waiting at a closed channel must not continue with the one that Reopen created.
 Status PyArrayFeedQueue::PushUnless(const std::function<bool()>& stops, HeldArrays arrays) {
   if (!arrays.empty()) MR_TRY(Check(arrays));
   const std::shared_ptr<Channel<HeldArrays>> channel = this->channel();

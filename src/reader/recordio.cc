@@ -26,7 +26,7 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == 20);
 
-// As many records as Paddle's writer puts into a chunk, and no more bytes than one wants to lose to a wrong one.
+// The record count is that of Paddle's writer. The byte limit bounds the loss if a chunk is damaged.
 constexpr uint32_t kChunkRecords = 1000;
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
