@@ -15,7 +15,7 @@ bool IsUnwritten(const Variable& variable) {
   return tensor.empty() && tensor.numel() != 0;
 }
 
-/// The first operator that has `name` as an output, as messages show it: one that runs a block before those in there.
+/// The first operator with output `name`, for messages: an operator that runs a block comes before those in the block.
 std::string WriterOf(const std::string& name, const Executable& executable) {
   for (int block = 0; block < executable.block_count(); ++block) {
     for (const OpDesc& op : executable.ops(block)) {

@@ -153,8 +153,8 @@ std::optional<TableDesc> DescOf(const VarDesc& var) {
   return std::nullopt;
 }
 
-/// Tables of the program that the folder has as a matrix, a row for each id: that of a program whose embedding lay
-/// whole in each process.
+/// Tables of the program that the folder stores as a matrix with a row per id, as for a program whose embedding was in
+/// each process completely.
 std::vector<const VarDesc*> MatricesOf(const std::vector<const VarDesc*>& tables, const std::string& folder) {
   std::vector<const VarDesc*> matrices;
   for (const VarDesc* table : tables) {

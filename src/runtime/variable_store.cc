@@ -75,7 +75,7 @@ std::string DimsText(const StoredVariable& variable) {
   return variable.dtype() + " [" + text + "]";
 }
 
-/// What a table was and is now, of that which a run that goes on cannot change; empty: nothing.
+/// The difference between the old and the new description of a table that a resumed run cannot change; empty: none.
 std::string TableDifference(const std::string& before, const std::string& now) {
   if (before == now) return "";
   TableDesc was;
@@ -298,7 +298,7 @@ bool IsOfSameShape(const StoredVariable& a, const StoredVariable& b) {
          std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end());
 }
 
-/// Makes `large` one of which what changed is written, where that may follow what `earlier` has of it.
+/// Switches `large` to saving changes if `earlier` allows it.
 Status PlanChanges(const std::string& folder, const EarlierSave& earlier, const BlockSums& sums, LargeTensor* large,
                    StoredVariables* stored) {
   StoredVariable& variable = stored->variables[large->variable];
