@@ -4,7 +4,7 @@
 
 namespace millrace {
 
-/// Bytes of memory that this machine, or the container that this process runs in, has, used or not.
+/// Total bytes of memory of this machine or of this process's container.
 double PhysicalMemory();
 
 /// "12.5 GiB".

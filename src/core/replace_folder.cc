@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a file system that cannot exchange two folders has the old one as, for a moment.
+/// Temporary suffix of the old folder on a file system that cannot exchange two folders.
 constexpr std::string_view kReplacedSuffix = ".millrace-replaced";
 
 std::string FolderOf(const std::string& path) {

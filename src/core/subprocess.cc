@@ -305,8 +305,8 @@ class Subprocess final : public ByteSource {
     return Status::Ok();
   }
 
-  /// Nothing shows why a run stands still whose command is over: what it started may write still, so that its output
-  /// is read to the end, or just hold it, as a daemon that did not close it.
+  /// A run can wait for a command that has ended, without visible reason. Grandchildren may still write to the pipe, so
+  /// it is read to the end, or only keep it open, like a daemon that did not close it.
   void TellOfHeldOutput() {
     if (is_held_told_ || !out_.is_open()) return;
     const Clock::time_point now = Clock::now();
