@@ -239,7 +239,7 @@ Status MpiCommunicator::EnterWithWhoIsLeft(const Status& failure) {
   if (revoke == nullptr || shrink == nullptr || agree == nullptr) return failure;
   int before = 0;
   MR_TRY(MpiStatus("MPI_Comm_size", MPI_Comm_size(world_, &before)));
-  // So that those learn of it, too, that wait for one which is here.
+  // Revoking also notifies ranks that wait for a rank which is still here.
   for (const MPI_Comm comm : comms_) {
     if (comm != MPI_COMM_NULL) MR_TRY(MpiStatus("MPIX_Comm_revoke", revoke(comm)));
   }
