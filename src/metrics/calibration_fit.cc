@@ -181,9 +181,9 @@ class LogitLine {
   double width_ = 1;
 };
 
-/// Neighbours that fall become one, until none falls; of each of these the ends are kept. That n examples of about one
-/// prediction had one label does not make it sure: their share is Laplace's, 1 / (n + 2) away from 0 or 1, as far as
-/// the values stay in order.
+/// Merges decreasing neighbors until none is left, keeping the ends of each block. If n examples with similar
+/// predictions all have one label, the value is not 0 or 1 but Laplace's estimate, 1 / (n + 2) away, as far as
+/// monotonicity allows.
 void FitRising(const std::vector<Point>& points, CalibrationFit* fit) {
   struct Block {
     double positives = 0;
