@@ -28,8 +28,8 @@ struct OpenedFile {
   std::string file;
 };
 
-/// The plugins that were opened, for handlers that run in any thread while another one may be added: one that is shown
-/// never moves. Those beyond the room are not looked for.
+/// The opened plugins, for handlers that can run in any thread while another one is added: visible entries never move.
+/// Entries beyond the capacity are not searched.
 class OpenedList {
  public:
   void Add(OpenedFile opened) {

@@ -56,8 +56,8 @@ Status CannotLoad(const char* text) {
                        "\", which neither it nor its libraries nor this program has (undefined symbol " + symbol + ")");
 }
 
-/// Lets plugins find what they call where that is in a shared object itself, as in Python's module: one that was opened
-/// for its own sake is seen by nobody else.
+/// Makes our symbols visible to plugins if we are a shared object, as in Python's module, because such an object is
+/// opened with local visibility.
 void ShowOwnSymbols() {
   Dl_info own;
   if (dladdr(reinterpret_cast<const void*>(&CppPluginTag), &own) == 0 || own.dli_sname == nullptr) return;
