@@ -12,8 +12,8 @@
 namespace millrace {
 namespace {
 
-// For rows so short that a vector takes longer. Its sums are those of the vectors, so that values which count for
-// nothing at the end of a row, as padding does, change no bit wherever the row is cut.
+// For rows too short for vectors. Sums in the order of the vector code, so that trailing values that become 0, like
+// padding, do not change any bit, wherever the row ends.
 namespace one_wide {
 constexpr int kWidth = 1;
 using Floats = float;
