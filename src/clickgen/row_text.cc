@@ -16,7 +16,7 @@ constexpr size_t kFeatureChars = 7;
 
 constexpr uint64_t kFourDigits = 10000;
 
-/// "0000" to "9999", one behind the other, and as much behind the last one as a number is written with.
+/// "0000" to "9999", concatenated, with padding for the size of one number write.
 constexpr std::array<char, 4 * kFourDigits + 4> kDigits = [] {
   std::array<char, 4 * kFourDigits + 4> digits{};
   for (uint64_t number = 0; number < kFourDigits; ++number) {
