@@ -43,7 +43,7 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
         if (trained_.Contains(number_, row_ + i)) most = i;
       }
     }
-    // A batch at a time, whatever is passed over.
+    // At most a batch at a time, also when skipping.
     most = std::min(most, static_cast<uint64_t>(batch_size_));
     InstantFormat::Rows& rows = dealt->rows;
     Status found = feed_->FindRows(bytes, at_, static_cast<int>(most), row_ + 1, &rows);
