@@ -24,7 +24,7 @@ bool IsDigits(std::string_view text) {
   return !text.empty() && NumberOfDigits(LoadWord(text.data()), static_cast<uint32_t>(text.size()), &unused);
 }
 
-/// What may be the zone at the end of a time: "Z", "+09:00" or "+0900".
+/// A possible zone at the end of a time: "Z", "+09:00" or "+0900".
 std::string_view ZoneEnd(std::string_view text) {
   if (text.back() == 'Z') return text.substr(text.size() - 1);
   for (const size_t size : {sizeof("+09:00") - 1, sizeof("+0900") - 1, sizeof("+09") - 1}) {
@@ -129,7 +129,7 @@ void NumberForms::LookAtTime(Times* times, std::string_view text, size_t at) {
     }
     return;
   }
-  // A date is a time without a zone where the clock counts.
+  // If the local time is used, a date is a time without zone.
   const bool is_date = times->is_clock && text.size() == kDate;
   if ((text.size() < kShortest && !is_date) || text[4] != '-' || (!is_date && text[13] != ':')) return;
   const std::string_view end = is_date ? std::string_view() : ZoneEnd(text);
