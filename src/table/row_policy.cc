@@ -82,7 +82,7 @@ void RowPolicy::AddTo(const float* moved, float lr, float* row) const {
     }
   }
   if (copies_ != CopiesOfRow::kByState) return;
-  // Weights that nothing has moved yet follow from nothing.
+  // Weights without updates do not derive from the state.
   const bool has_learnt = std::any_of(moved + dim_, moved + row_floats_, [](float state) { return state != 0; });
   if (has_learnt && lr != 0) Update(racy::Best(), {.lr = lr}, &row, no_gradient_.data(), 1);
 }
