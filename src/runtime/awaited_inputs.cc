@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// A tensor that was never resized and shows nothing. No values at all are a value: a slot may have none in a batch.
+/// Whether a tensor was never resized and has no value. An empty tensor is a value: a slot can be empty in a batch.
 bool IsUnwritten(const Variable& variable) {
   if (!variable.Is<Tensor>()) return variable.empty();
   const Tensor& tensor = variable.Get<Tensor>();
