@@ -48,7 +48,7 @@ void StorePart(const Floats& values, int count, float* to) {
 }  // namespace four_wide
 
 #ifdef __x86_64__
-// Without FMA, which would round a product and its sum once: AVX-512 has it, so that its level takes these as well.
+// Without FMA, which would round a product and its sum once. AVX-512 implies FMA, so its level also uses these.
 MR_TARGET_BEGIN("avx2,no-fma")
 namespace eight_wide {
 constexpr int kWidth = 8;
@@ -76,7 +76,7 @@ MR_TARGET_END
 namespace eight_wide = four_wide;
 #endif
 
-/// Rows of fewer values are done one by one.
+/// Rows with fewer values are processed one by one.
 constexpr int64_t kShort = 6;
 
 const SoftmaxKernels& Best() {
