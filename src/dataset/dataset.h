@@ -16,7 +16,7 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// What a pass is to do.
+/// Settings of a pass.
 struct PassOptions {
   int64_t pass = 0;      ///< epoch number from 0; the shuffle depends on it and on the seed
   int workers = 1;       ///< number of sources, each read by one thread

@@ -14,7 +14,7 @@ class DataFeedDesc;
 
 /// Reads binary files (docs/formats/file_instant.md) from the page cache directly into batches.
 ///
-/// There are no readers and no commands: each worker takes the next rows of the file list and copies them. Finding the
+/// Uses neither readers nor commands: each worker takes the next rows of the file list and copies them. Finding the
 /// end of a batch walks over counts under a lock, so one large file keeps every worker busy. A batch holds consecutive
 /// rows of one file. Batches at the end of a file may not be full and are dropped with drop_last. Batches do not depend
 /// on the number of workers; one worker gets them in order. A span is a row range of a file. The first failure ends the

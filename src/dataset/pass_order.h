@@ -23,7 +23,7 @@ class PassOrder {
  private:
   struct Stretch {
     uint64_t number = 0;    ///< of its first position
-    uint64_t position = 0;  ///< likewise
+    uint64_t position = 0;  ///< of its first position
     uint64_t size = 0;
   };
   std::vector<Stretch> stretches_;

@@ -9,7 +9,7 @@
 namespace millrace {
 
 /// Adapts the loaded rows of a rank for asynchronous training: batch positions have source `rank`, so positions of
-/// ranks never coincide. What is passed must outlive it.
+/// ranks never coincide. The dataset must outlive it.
 class RowsOfRank final : public Dataset {
  public:
   RowsOfRank(Dataset& rows, int rank) : rows_(&rows), rank_(static_cast<uint32_t>(rank)) {}
