@@ -127,9 +127,9 @@ Status BadLines::TakeQuarantined() {
   MR_ASSIGN(const std::string text, ReadFile(quarantine_path_));
   const std::string_view rest = Remember(text);
   remembered_ = static_cast<int64_t>(text.size() - rest.size());
-  // Without the lock it may be another's, who is writing it.
+  // Without the lock, another process may be writing this record.
   if (rest.empty() || !lock.is_held()) return Status::Ok();
-  // A run was killed while it wrote this one.
+  // A killed run left this record incomplete.
   if (::ftruncate(quarantine_.get(), static_cast<off_t>(text.size() - rest.size())) == 0) return Status::Ok();
   return IoErrorFromErrno("cannot write bad lines to \"" + quarantine_path_ + "\"", errno);
 }
@@ -167,7 +167,7 @@ Status BadLines::TakeOfOtherRanks() {
     std::error_code absent;
     if (!is_one || name == own.filename() || !at->is_regular_file(absent)) continue;
     MR_ASSIGN(const std::string text, ReadFile(at->path().string()));
-    Remember(text);  // behind it is what that rank is writing
+    Remember(text);  // an incomplete last record is still being written
   }
   return Status::Ok();
 }

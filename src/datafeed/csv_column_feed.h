@@ -41,7 +41,7 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   void TakeShortLines();
   bool IsOfJob(const std::string& column) const;
   LineResult FailWidth(std::string_view line);
-  /// Guesses what a bad line is.
+  /// Guesses the cause of a bad line.
   std::string HintOn(std::string_view line) const;
   std::string AdviceOnDelimiter(char other) const;
   /// Whether a value is a column name, like all values of a header.

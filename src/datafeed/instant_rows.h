@@ -60,7 +60,8 @@ class InstantFormat {
   std::vector<SlotPlan> plan_;
 };
 
-/// Guesses what a file in another format is, as the end of a message ("; it looks like text: ..."); empty if unknown.
+/// Guesses the format of a file that is not in this one, as the end of a message ("; it looks like text: ..."); empty
+/// if unknown.
 std::string LooksLike(std::span<const uint8_t> file);
 
 }  // namespace millrace

@@ -53,7 +53,7 @@ class RowSink {
     PutControl(dense ? 0 : count, id_size - 1);
     uint8_t* out = out_;
     for (; id != end; ++id) {
-      // Whole words, of which the next one overwrites what is too much.
+      // Writes whole words; the next one overwrites the excess bytes.
       std::memcpy(out, id, sizeof(uint64_t));
       out += id_size;
     }
@@ -111,7 +111,7 @@ class RowSink {
   uint64_t line_ = 0;
   std::vector<RowHandle> handles_;
   UninitializedVector<uint64_t> ids_;     ///< of the current slot
-  UninitializedVector<float> floats_;     ///< likewise
+  UninitializedVector<float> floats_;     ///< of the current slot
   UninitializedVector<uint8_t> scratch_;  ///< the current row
   uint8_t* control_ = nullptr;            ///< position in scratch_ for the next control byte
   uint8_t* out_ = nullptr;                ///< position in scratch_ for the next byte of a string or value
