@@ -21,7 +21,7 @@ Status MakeFolder(const std::string& path);
 /// one. Both must be on one file system. Fails with kIo and the reason of the failed rename.
 Status ReplaceFolder(const std::string& from, const std::string& to);
 
-/// A kind of folder that saves write.
+/// A kind of folder written by saves.
 struct SavedFolder {
   const char* kind;  ///< "a saved model"
   /// The files of a folder written by an earlier save, as relative names; empty if no save wrote the folder.
