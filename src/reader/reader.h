@@ -29,7 +29,7 @@ class ReaderBase {
   /// the buffers of tensors in `out`. Blocks on slow files. Fails with kCancelled soon after a stop request, kBadData
   /// or kIo for the input; a failure persists until ReInit.
   Result<bool> ReadNext(std::vector<LoDTensor>* out, const std::stop_token& stop);
-  /// Whether ReadNext would deliver an item; reads it ahead. Fails as that ReadNext would.
+  /// Whether ReadNext would deliver an item; reads it ahead. Fails with the failure of that ReadNext.
   Result<bool> HasNext(const std::stop_token& stop);
   /// Restarts at the first item (of the next pass, if passes differ). Fails like StartPass.
   Status ReInit() { return StartPass(pass_ + 1); }
