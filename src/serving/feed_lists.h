@@ -16,8 +16,8 @@ struct FeedList {
   DataFeedDesc data_desc;
 };
 
-/// Feeds slots, from lines like in training. Fails with kInvalidConfig for a target that no operator computes, and for
-/// variables that are neither slots of `data_desc` nor computed.
+/// Feeds slots, with the line format of training. Fails with kInvalidConfig for a target that no operator computes, and
+/// for variables that are neither slots of `data_desc` nor computed.
 Result<FeedList> OfflineFeed(const ProgramDesc& forward, const std::vector<std::string>& targets,
                              const DataFeedDesc& data_desc);
 

@@ -25,7 +25,7 @@ namespace millrace {
 class SlotWatch {
  public:
   static constexpr uint64_t kAllLines = 1024;
-  static constexpr uint64_t kEvery = 32;  ///< samples one of so many later lines
+  static constexpr uint64_t kEvery = 32;  ///< sampling interval of later lines
 
   SlotWatch() = default;
   /// Watches the slots of `schema` that operators of `executable` read. `root` contains their tables and matrices and
