@@ -120,7 +120,7 @@ class FeatureRow {
   size_t ngrams_ = 0;                            ///< in the current column
   std::string joined_;                           ///< an n-gram
   std::string canonical_;                        ///< the canonical string of a column, if different
-  std::deque<std::string> canonical_parts_;      ///< likewise for its parts
+  std::deque<std::string> canonical_parts_;      ///< canonical strings of its parts
   std::span<const List> lists_;                  ///< of the current row
   FeatureError error_;
 };
