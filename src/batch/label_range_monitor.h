@@ -33,7 +33,7 @@ class LabelRangeMonitor {
  public:
   /// For a program of Paddle: trains on any label, as Paddle does.
   LabelRangeMonitor() : LabelRangeMonitor(std::vector<std::string>{}) {}
-  /// For a model whose losses read the slots `labels`: OfLoss fails.
+  /// For a model whose losses read the slots `labels`: OfLoss fails for labels out of range.
   explicit LabelRangeMonitor(std::vector<std::string> labels) : refused_(std::move(labels)) {}
 
   /// Records labels outside [0, 1] of a loss that takes the logarithm. For a model, fails with kBadData.
