@@ -15,9 +15,10 @@ Status FeedThrew(const std::string& who);
 /// Checks that a plugin's data feed fulfils DataFeed's contract: a line gives at most one row, and a batch has the
 /// values its slots require. Otherwise rows could be lost or shifted silently.
 ///
-/// Every failure names feed and plugin: kInvalidConfig if the feed throws, fails, or leaves the batch inconsistent, for
-/// example by counting a row it did not write; kUnavailable if memory runs out; kCancelled passes through. A line
-/// rejected without a reason is a normal bad line.
+/// Every failure names feed and plugin. The feed's own failures keep their code, except that kCancelled, which nobody
+/// requested, becomes kInvalidConfig. Fails with kInvalidConfig also if the feed throws or leaves the batch
+/// inconsistent, for example by counting a row it did not write; kUnavailable if memory runs out. A line rejected
+/// without a reason is a normal bad line.
 ///
 /// If a line without a row leaves values in a batch, this is detected unless another row follows in that batch; then
 /// the values are attributed to that row. One thread; does not allocate when warm.

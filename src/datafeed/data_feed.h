@@ -32,8 +32,8 @@ struct ColumnSetup;
 ///
 ///     feed.Attach(batch);  feed.ParseLine(line) ... until feed.rows() is the batch size;  feed.Detach();
 ///
-/// Any failure ends reading: kUnavailable without memory for the rows, kInvalidConfig for a plugin that breaks its
-/// contract. Built-in feeds do not fail; they report bad lines.
+/// Any failure ends reading. Built-in feeds do not fail; they report bad lines. Feeds of plugins can fail, for example
+/// with kUnavailable without memory for the rows; see CheckedFeed.
 class DataFeed {
  public:
   virtual ~DataFeed() = default;

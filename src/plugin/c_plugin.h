@@ -9,7 +9,8 @@
 namespace millrace {
 
 /// Registers the parsers (as data feeds) and loaders (as file formats and as data feeds) of a plugin of the C tier.
-/// `path` is for messages. Fails with kInvalidConfig for an incomplete structure, kAlreadyExists if a name is taken.
+/// `path` is for messages. Fails with kInvalidConfig for an incomplete structure or an invalid name, kAlreadyExists if
+/// a name is taken.
 Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path, Registries& registries);
 
 /// The data feed of a parser. Fails with kInvalidConfig for unsupported settings or attributes, or if the parser cannot

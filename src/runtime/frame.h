@@ -22,8 +22,9 @@ class Frame {
  public:
   /// Persistable variables must exist in `root` (run the startup program first); other variables are created here
   /// unless `root` has them. Variables named like a slot of `schema` are bound to the batch; `schema` can be null for a
-  /// startup program. Fails with kInvalidConfig, naming missing or unwritten parameters, for a slot that does not fit
-  /// its variable, if `root` is on another device than the program was compiled for, and like BlockKernels::Create.
+  /// startup program. Fails with kInvalidConfig, naming missing, unwritten or mismatched parameters, if `root` is on
+  /// another device than the program was compiled for, and like CheckBatchVariables; otherwise like
+  /// BlockKernels::Create.
   static Result<std::unique_ptr<Frame>> Create(const Executable& executable, const SlotSchema* schema, Scope& root,
                                                const FrameOptions& options);
 

@@ -25,7 +25,7 @@ struct PaddleModelFiles {
 Result<PaddleModelFiles> FindPaddleModel(const std::string& folder_or_prefix);
 
 /// Reads a model's program without feed and fetch operators, which are returned in `lists`. Fails with kNotFound or kIo
-/// if it cannot be read, kBadData if it is not a program, kInvalidConfig without fetch operators.
+/// if it cannot be read, kInvalidConfig if it is not a program or has no fetch operators.
 Result<ProgramDesc> ReadPaddleProgram(const PaddleModelFiles& files, FeedFetch* lists);
 
 /// Loads the parameters of `program` into `root`. Fails like LoadVariables and LoadCombined.

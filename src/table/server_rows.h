@@ -28,8 +28,8 @@ Status LoadServerRows(const std::string& folder, SparseTable* table, ShardRange 
                       const std::stop_token& stop = {});
 
 /// Writes all rows of a table with counts, of SGD or of Adam as one server with kServerShards shards would, replacing
-/// `folder`. Writes 0 for the slot and for counts the table does not have. Fails with kInvalidConfig for another rule,
-/// kIo, kCancelled after a stop request.
+/// `folder`. Writes 0 for the slot and for counts the table does not have. Fails with kInvalidConfig for another rule
+/// or if `folder` contains other files, kIo if a file cannot be written, kCancelled after a stop request.
 Status SaveServerRows(const SparseTable& table, const std::string& folder, const std::stop_token& stop = {});
 
 /// Paddle's default shard_num: a server loads as many files as it has shards.
