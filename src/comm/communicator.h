@@ -27,8 +27,8 @@ class MessageReceiver {
 /// There is no encryption or authentication: ranks trust their network.
 ///
 /// When a rank is lost, every waiting call and every later one fails with kUnavailable, naming the rank. The remaining
-/// ranks may continue with Shrink. A detected violation of the rules below, such as ranks calling different collectives,
-/// fails with kInternal.
+/// ranks may continue with Shrink. A detected violation of the rules below, such as ranks calling different
+/// collectives, fails with kInternal.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -10,10 +10,10 @@ namespace millrace {
 
 /// Copies type, sizes, LoD and values of host-readable `from` to `to`, another tensor on any device; without a value,
 /// does nothing. With a stream of that device, the copy is queued there, and `from` must stay valid until it is done.
-/// Throws NoMemory.
+/// Fails like the device's copy; throws NoMemory.
 Status CopyFromHost(const Tensor& from, Tensor* to, Stream* stream = nullptr);
 
-/// Copies a tensor on any device to a host-readable one. Throws NoMemory.
+/// Copies a tensor on any device to a host-readable one. Fails like the device's copy; throws NoMemory.
 Status CopyToHost(const Tensor& from, Tensor* to);
 
 /// Makes tensors readable on the host, one at a time. Reuses its memory. One thread.
