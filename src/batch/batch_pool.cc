@@ -15,7 +15,7 @@ BatchPtr BatchPool::Take() {
 void BatchPool::Return(SlotBatch* batch) {
   batch->Clear();
   std::unique_ptr<SlotBatch> owned(batch);
-  // A pool that is full lets the batch go; more than kKept are never in use at once but in odd programs.
+  // A full pool frees the batch; more than kKept are rarely in use.
   (void)free_.TryPush(owned);
 }
 

@@ -11,7 +11,7 @@ namespace millrace {
 
 class BatchPool;
 
-/// Gives a batch back to its pool.
+/// Returns a batch to its pool.
 struct BatchReturner {
   BatchPool* pool = nullptr;
   void operator()(SlotBatch* batch) const;
@@ -20,16 +20,16 @@ struct BatchReturner {
 /// Owns a batch until it dies, then returns it to the pool. Null means "end of the pass".
 using BatchPtr = std::unique_ptr<SlotBatch, BatchReturner>;
 
-/// Keeps batches for reuse, so that a warm pass allocates none.
+/// Recycles batches, so that a warm pass does not allocate any.
 ///
-/// Thread-safe and without locks. Must outlive every BatchPtr that it gave out.
+/// Thread-safe and lock-free. Must outlive every BatchPtr it returned.
 class BatchPool {
  public:
   explicit BatchPool(const SlotSchema& schema) : schema_(&schema) {}
 
-  /// An empty batch; makes one when none is free.
+  /// An empty batch; creates one if none is free.
   BatchPtr Take();
-  /// Batches made so far: the most that were in use at once.
+  /// Number of batches created: the maximum in use at the same time.
   int made() const { return made_.load(std::memory_order_relaxed); }
 
  private:

@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// By how much an example of `label` counts where those of label i do by `weights[i]` (not empty); of a share between
-/// two labels by what lies between theirs. Nothing for a label that has no weight, and for NaN.
+/// The weight of an example with `label`, given `weights[i]` for label i (not empty); interpolated between two labels.
+/// Nullopt for a label without a weight and for NaN.
 inline std::optional<float> ClassWeight(std::span<const float> weights, float label) {
   const auto last = static_cast<float>(weights.size() - 1);
   if (!(label >= 0 && label <= last)) return std::nullopt;

@@ -18,7 +18,7 @@ void ConsumedRanges::Add(const BatchSpan& span) {
   CHECK_LT(span.begin, span.end) << "a span that runs backwards";
   std::vector<Interval>& intervals = sources_[span.source];
   if (intervals.capacity() == 0) intervals.reserve(kFirstIntervals);
-  // The first interval that begins after the span; the one before it may touch or overlap.
+  // The first interval that starts after the span; the previous one may touch or overlap it.
   auto next = std::upper_bound(intervals.begin(), intervals.end(), span.begin,
                                [](uint64_t position, const Interval& i) { return position < i.begin; });
   const bool has_previous = next != intervals.begin();
@@ -43,7 +43,7 @@ void ConsumedRanges::Merge(const ConsumedRanges& other) {
     if (intervals.empty()) continue;
     std::vector<Interval>& mine = sources_[source];
     if (mine.empty()) {
-      // As many as there are: room for more would be a kilobyte a file at each checkpoint.
+      // Exact capacity: spare capacity would be a kilobyte per file at each checkpoint.
       mine = intervals;
     } else {
       for (const Interval& i : intervals) Add({source, i.begin, i.end});

@@ -9,14 +9,14 @@
 namespace millrace {
 namespace {
 
-/// `label "y" of part-3:17 is 2`; where no line is known, with the batch.
+/// `label "y" of part-3:17 is 2`; for unknown lines, with the batch.
 std::string InWords(const LabelsOutOfRange& found, std::string_view name) {
   std::string text = "label \"" + std::string(name) + "\" of " + found.place;
   if (found.place.starts_with("row ")) text += ", batch " + std::to_string(found.step + 1) + ",";
   return text + " is " + ShortestNumber(found.value);
 }
 
-/// The slot whose values, as floats or where examples count, are in the variable.
+/// The slot from which the variable is derived.
 std::string_view SlotOf(std::string_view variable, const std::vector<std::string>& slots) {
   const auto is_of = [variable](const std::string& slot) {
     return variable == slot ||

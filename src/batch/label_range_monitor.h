@@ -12,38 +12,40 @@
 
 namespace millrace {
 
-/// Labels of a batch that a loss or a measure has no meaning for.
+/// Labels in a batch for which a loss or a metric is undefined.
 struct LabelsOutOfRange {
   int64_t count = 0;
-  std::string_view variable;  ///< that holds them
+  std::string_view variable;  ///< contains them
   std::string place;          ///< of the first: "part-3:17"
   int64_t step = 0;           ///< of the batch, from 0
   double value = 0;           ///< of the first
 };
 
-/// What is counted of them, and the first one in words.
+/// The count of such labels, and a description of the first.
 struct LabelRangeCount {
   int64_t count = 0;
   std::string first;
 };
 
-/// Labels that the losses and measures of a job have no meaning for, of all workers and of evaluations: counted, the
-/// first one shown, or refused. Thread-safe; a batch without one does not come here.
+/// Counts labels for which losses and metrics of a job are undefined, over all workers and evaluations, and logs the
+/// first, or fails. Thread-safe; not called for batches without such labels.
 class LabelRangeMonitor {
  public:
-  /// Of a program of Paddle's: it trains on any label, as it does there.
+  /// For a program of Paddle: trains on any label, as Paddle does.
   LabelRangeMonitor() : LabelRangeMonitor(std::vector<std::string>{}) {}
-  /// Of a model, whose losses read the slots `labels`: one outside its range is kBadData.
+  /// For a model whose losses read the slots `labels`: OfLoss fails for labels out of range.
   explicit LabelRangeMonitor(std::vector<std::string> labels) : refused_(std::move(labels)) {}
 
-  /// Labels outside [0, 1] of a loss that takes the log of a share.
+  /// Records labels outside [0, 1] of a loss that takes the logarithm. For a model, fails with kBadData.
   Status OfLoss(const LabelsOutOfRange& found);
-  /// Labels that `measure` is not defined for; `meaning` says how they count: "above 0.5 it counts as a click".
+  /// Records labels for which `measure` is undefined; `meaning` describes how they count: "above 0.5 it counts as a
+  /// click".
   void OfMeasure(std::string_view measure, std::string_view meaning, const LabelsOutOfRange& found);
 
-  /// Examples of `loss` were weighed; `counts`: one of them more than 0. Of each frame a few times in a run.
+  /// Records that examples of `loss` were weighted; `counts`: at least one weight was positive. Called a few times per
+  /// frame in a run.
   void OfWeights(std::string_view loss, bool counts);
-  /// The losses whose examples were weighed, and whether one of these counted.
+  /// The losses with weighted examples, and whether any weight was positive.
   std::map<std::string, bool> Weighed() const;
 
   LabelRangeCount of_losses() const { return losses_.Get(); }
@@ -52,7 +54,7 @@ class LabelRangeMonitor {
  private:
   class Tally {
    public:
-    /// True for the first that comes.
+    /// True for the first call.
     bool Add(int64_t count, const std::string& text);
     LabelRangeCount Get() const;
 
@@ -61,7 +63,7 @@ class LabelRangeMonitor {
     LabelRangeCount sum_;
   };
 
-  const std::vector<std::string> refused_;  ///< empty: none is
+  const std::vector<std::string> refused_;  ///< empty: OfLoss does not fail
   mutable std::mutex weights_mutex_;
   std::map<std::string, bool> weighed_;
   Tally losses_;

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// The row that value number `at` of a slot stands in.
+/// The row of value number `at` in a slot.
 inline int RowOfValue(const SlotBatch& batch, SlotId slot, size_t at) {
   const SlotSpec& spec = batch.schema().used()[static_cast<size_t>(slot)];
   if (spec.is_dense) return static_cast<int>(at) / std::max(spec.width, 1);

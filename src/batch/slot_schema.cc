@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// Splits "C12" into "C" and 12; false when the name does not end in digits.
+// Splits "C12" into "C" and 12; false unless the name ends in digits.
 bool SplitNumber(std::string_view name, std::string_view* stem, int64_t* number) {
   size_t digits = name.size();
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
@@ -36,7 +36,7 @@ Status CheckDenseShape(const Slot& slot) {
                          " sizes; at most " + std::to_string(Dims::kMaxRank - 1) + " are supported");
   }
   if (unknown == 1 && slot.shape(0) != -1) {
-    // Examples lie one behind the other, so that the batch is the first axis.
+    // Examples are contiguous, so the batch is the first axis.
     return InvalidConfig("slot \"" + slot.name() + "\": the -1 of the batch stands first in a shape");
   }
   if (unknown != 1) {
@@ -83,7 +83,7 @@ Result<SlotSchema> SlotSchema::Create(const DataFeedDesc& desc) {
       report("a slot without a name");
       continue;
     }
-    // Paddle writes "uint32" for variables of 32 bits and reads the slot as it reads "uint64".
+    // Paddle writes "uint32" for 32-bit variables and reads the slot like "uint64".
     if (slot.type() != "uint64" && slot.type() != "uint32" && slot.type() != "float") {
       report("slot \"" + slot.name() + "\": type is \"uint64\" or \"float\", not \"" + slot.type() + "\"");
     }

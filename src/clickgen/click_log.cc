@@ -26,13 +26,13 @@ struct Outcome {
   bool clicked;
 };
 
-// Rows [begin, end) of one part, as bytes to be written and what their labels were drawn with.
+// Rows [begin, end) of one part: bytes to write, and the probabilities of their labels.
 struct Block {
   std::string bytes;
   std::vector<Outcome> outcomes;
 };
 
-// Makes the blocks of a split on several threads and writes them in order.
+// Generates the blocks of a split on several threads and writes them in order.
 class SplitWriter {
  public:
   SplitWriter(const ClickLogOptions& options, const RowSampler& sampler, const RowText& text, int split, int64_t rows,
@@ -123,7 +123,7 @@ class SplitWriter {
 
   std::mutex mutex_;
   std::condition_variable turn_changed_;
-  int64_t turn_ = 0;  // all below are guarded by mutex_
+  int64_t turn_ = 0;  // the members below are guarded by mutex_
   PartFiles files_;
   Attainable attainable_;
   Status status_;

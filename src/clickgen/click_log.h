@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// What was written of one split, and what a model can reach on it.
+/// One split of a log, and the best metrics a model can reach on it.
 struct ClickLogSplit {
   std::string name;  ///< "train" or "test"
   std::vector<std::string> files;
@@ -20,15 +20,15 @@ struct ClickLogSplit {
   double attainable_log_loss = 0;
 };
 
-/// Writes FOLDER/train/part-00000 and so on, FOLDER/test likewise when there are test rows, FOLDER/data_feed.prototxt
-/// with the slots, and at last FOLDER/meta.json with the options and what is returned here.
+/// Writes FOLDER/train/part-00000 and so on, likewise FOLDER/test if there are test rows, FOLDER/data_feed.prototxt
+/// with the slots, and finally FOLDER/meta.json with the options and the result.
 ///
-/// The folder "-" writes the training rows to standard output and nothing else. Blocks of rows are made by
-/// options.threads threads and written in order, so memory stays at some megabytes a thread. Part files that are there
-/// already are overwritten. kInvalidConfig for options that are not valid, kIo for what cannot be written.
+/// For the folder "-", writes only the training rows, to standard output. options.threads threads generate blocks of
+/// rows, which are written in order, so memory is a few megabytes per thread. Existing part files are overwritten.
+/// Fails with kInvalidConfig for invalid options, kIo for a file or folder that cannot be written.
 Result<std::vector<ClickLogSplit>> WriteClickLog(const ClickLogOptions& options, const std::string& folder);
 
-/// meta.json: every option and every split.
+/// The content of meta.json: all options and splits.
 std::string MetaJson(const ClickLogOptions& options, const std::vector<ClickLogSplit>& splits);
 
 }  // namespace millrace

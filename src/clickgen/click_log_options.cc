@@ -46,7 +46,7 @@ std::vector<SlotPlan> PlanSlots(const ClickLogOptions& options) {
   const double log_range = std::log(static_cast<double>(options.vocabulary) / 4);
   for (size_t i = 0; i < plan.size(); ++i) {
     plan[i].name = "C" + std::to_string(i + 1);
-    // Multiples of the golden ratio fill the range evenly, in an order that mixes large and small slots.
+    // Multiples of the golden ratio fill the range evenly and mix large and small slots.
     const double place = std::fmod(0.6180339887498949 * static_cast<double>(i + 1), 1.0);
     plan[i].vocabulary = static_cast<uint64_t>(std::llround(4 * std::exp(place * log_range)));
   }

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-// Writes one JSON object; values keep the shortest form that reads back alike.
+// Writes one JSON object; numbers have the shortest form that reads back unchanged.
 class JsonObject {
  public:
   explicit JsonObject(std::string indent) : indent_(std::move(indent)) {}

@@ -11,18 +11,18 @@
 
 namespace millrace {
 
-/// Writes bytes into FOLDER/part-00000, part-00001, ... one file after another. One thread at a time.
+/// Writes bytes to FOLDER/part-00000, part-00001, ... in sequence. One thread at a time.
 class PartFiles {
  public:
-  /// `suffix` follows the number: ".gz". The folder "-" stands for standard output, as a single part.
+  /// `suffix` follows the number: ".gz". The folder "-" is standard output, as a single part.
   PartFiles(std::string folder, std::string suffix) : folder_(std::move(folder)), suffix_(std::move(suffix)) {}
   ~PartFiles();
   PartFiles(const PartFiles&) = delete;
   PartFiles& operator=(const PartFiles&) = delete;
 
-  /// Appends to part `part`, which must not be smaller than at the last call. kIo names the file.
+  /// Appends to part `part`, which must not decrease between calls. Fails with kIo, naming the file.
   Status Append(int part, std::string_view bytes);
-  /// Closes the last file; kIo when the disk was full.
+  /// Closes the last file. Fails with kIo if it could not be written, for example on a full disk.
   Status Close();
 
   /// Paths so far, in order.

@@ -10,20 +10,20 @@ namespace millrace {
 namespace {
 
 constexpr double kMeanCount = 20;
-constexpr double kMeanFeature = 2.6;  // of log(1 + count), about
+constexpr double kMeanFeature = 2.6;  // approximate mean of log(1 + count)
 constexpr int kMostCount = 9999;
 constexpr int kCountCells = 4096;
 constexpr uint64_t kFrequentRanks = 1024;
 constexpr int kCalibrationRows = 20000;
 
-// What a key is for, so that no two uses meet.
+// The purpose of a key, so that different uses never collide.
 enum Purpose : uint64_t { kRow = 1, kWeight, kFmWeight, kDenseWeight, kId, kCalibration };
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 double CountOf(double uniform) { return -std::log(1 - uniform) * kMeanCount; }
 
-// A number near golden * vocabulary without a common divisor, so that multiples of it visit every id.
+// A number near golden * vocabulary that is coprime with it, so its multiples visit every id.
 uint64_t CoprimeMultiplier(uint64_t vocabulary) {
   auto multiplier = static_cast<uint64_t>(0.6180339887498949 * static_cast<double>(vocabulary)) | 1;
   while (std::gcd(multiplier, vocabulary) != 1) multiplier += 2;
@@ -51,7 +51,7 @@ RowSampler::RowSampler(const ClickLogOptions& options) : options_(options), slot
   }
   for (int count = 0; count <= kMostCount; ++count) features_.push_back(std::log1p(count));
   for (int i = 0; i < kCountCells; ++i) {
-    constexpr double kDoubt = 1e-9;  // more than rounding can do
+    constexpr double kDoubt = 1e-9;  // larger than rounding errors
     const double least = std::floor(CountOf(static_cast<double>(i) / kCountCells) - kDoubt);
     const double most = std::floor(CountOf(static_cast<double>(i + 1) / kCountCells) + kDoubt);
     count_of_cell_.push_back(least == most ? static_cast<int>(least) : -1);

@@ -9,31 +9,31 @@
 
 namespace millrace {
 
-/// One line of the log, and the probability that its label was drawn with.
+/// One line of the log, and the probability from which its label was drawn.
 struct ClickRow {
   bool clicked = false;
   double probability = 0;
-  /// Counts, as a log has them; the model's feature is log(1 + count). -1: missing.
+  /// Raw counts; the model's feature is log(1 + count). -1: missing.
   std::vector<int> dense;
-  /// Ids of slot s at [ends[s - 1], ends[s]); none: missing.
+  /// Ids of slot s are at [ends[s - 1], ends[s]); none: missing.
   std::vector<uint64_t> ids;
   std::vector<uint32_t> ends;
 };
 
-/// Draws rows whose clicks follow a known law:
+/// Draws rows whose clicks follow a known distribution:
 ///
 ///     logit = bias + signal * (0.3 sum_slots mean_ids w[slot, id] + 0.25 sum_dense v[i] (log(1 + count) - 2.6)
 ///                              + 0.15 FM of the slots' mean vectors)
 ///
-/// w, v and the FM's vectors are hashes of the seed, so that no table is held; weights of rare ids are smaller. A
-/// missing count acts as 0, a missing id adds nothing: everything that decides can be seen in the row.
-/// Row n of split s is a function of (options, s, n). Immutable, shared by any number of threads.
+/// w, v and the FM's vectors are hashes of the seed, so no table is stored; weights of rare ids are smaller. A missing
+/// count acts as 0, a missing id adds nothing, so the row contains everything that determines its label. Row n of split
+/// s is a function of (options, s, n). Immutable, shared by any number of threads.
 class RowSampler {
  public:
-  /// Options must be valid. Draws 20,000 rows to find the bias that gives the wanted click rate.
+  /// Options must be valid. Draws 20,000 rows to find the bias for the target click rate.
   explicit RowSampler(const ClickLogOptions& options);
 
-  /// Fills *row, whose buffers keep their capacity. `split` 0 trains, 1 tests.
+  /// Fills *row, whose buffers keep their capacity. `split` 0 is training, 1 is test.
   void Sample(int split, int64_t number, ClickRow* row) const;
 
   const std::vector<SlotPlan>& slots() const { return slots_; }
@@ -46,7 +46,7 @@ class RowSampler {
   };
   struct Slot {
     Zipf rank;
-    uint64_t multiplier;  // with the vocabulary no common divisor: id = 1 + rank * multiplier mod vocabulary
+    uint64_t multiplier;  // coprime with the vocabulary: id = 1 + rank * multiplier mod vocabulary
     uint64_t weight_key;
     uint64_t fm_key;
     std::vector<Drawn> frequent;      // the first ranks
@@ -69,7 +69,7 @@ class RowSampler {
   std::vector<Slot> draws_;
   std::vector<double> dense_weights_;
   std::vector<double> features_;    // log(1 + count) by count
-  std::vector<int> count_of_cell_;  // for uniform numbers of [i, i + 1) / size; -1: several
+  std::vector<int> count_of_cell_;  // for uniform numbers in [i, i + 1) / size; -1: several
   double bias_ = 0;
 };
 

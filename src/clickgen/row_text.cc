@@ -16,7 +16,7 @@ constexpr size_t kFeatureChars = 7;
 
 constexpr uint64_t kFourDigits = 10000;
 
-/// "0000" to "9999", one behind the other, and as much behind the last one as a number is written with.
+/// "0000" to "9999", concatenated, with padding for the size of one number write.
 constexpr std::array<char, 4 * kFourDigits + 4> kDigits = [] {
   std::array<char, 4 * kFourDigits + 4> digits{};
   for (uint64_t number = 0; number < kFourDigits; ++number) {
@@ -26,8 +26,7 @@ constexpr std::array<char, 4 * kFourDigits + 4> kDigits = [] {
   return digits;
 }();
 
-/// Without a branch on how many digits there are, which no processor foresees. Up to three bytes behind the end are
-/// written, too.
+/// Without a branch on the number of digits, which is unpredictable. Also writes up to three bytes after the end.
 char* WriteUpToFour(uint64_t number, char* out) {
   const size_t zeros = size_t{number < 1000} + size_t{number < 100} + size_t{number < 10};
   std::memcpy(out, kDigits.data() + 4 * number + zeros, 4);
@@ -75,7 +74,7 @@ char* RowText::WriteMultiSlot(const ClickRow& row, char* out) const {
   for (uint32_t end : row.ends) {
     *out++ = ' ';
     if (begin == end) {
-      out = std::copy_n("1 0", 3, out);  // a slot may not be empty; 0 is no id
+      out = std::copy_n("1 0", 3, out);  // a slot must not be empty; 0 is not an id
       continue;
     }
     out = WriteNumber(end - begin, out);

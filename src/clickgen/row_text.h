@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// Appends a row as one line, newline included. Immutable, shared by any number of threads.
+/// Appends rows as lines with newline. Immutable, shared by any number of threads.
 class RowText {
  public:
   explicit RowText(ClickLogOptions::Format format);
@@ -23,7 +23,7 @@ class RowText {
   std::vector<std::array<char, 8>> features_;  // " 0.6931" for the count 1
 };
 
-/// The `multi_slot_desc { ... }` of data_feed.prototxt that fits the lines.
+/// The `multi_slot_desc { ... }` of data_feed.prototxt for the lines.
 std::string SlotsAsPrototxt(const ClickLogOptions& options);
 
 }  // namespace millrace

@@ -7,9 +7,9 @@ namespace millrace {
 namespace {
 
 constexpr int kCells = 256;
-constexpr double kMostSure = 1e11;  // of larger ranks no cell is sure
+constexpr double kMostSure = 1e11;  // larger ranks are never certain
 
-// log1p(x) / x and expm1(x) / x, whole at 0.
+// log1p(x) / x and expm1(x) / x, defined at 0.
 double LogRatio(double x) { return std::abs(x) > 1e-8 ? std::log1p(x) / x : 1 - x / 2; }
 double ExpRatio(double x) { return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2; }
 
@@ -43,7 +43,7 @@ Zipf::Cell Zipf::MakeCell(int i) const {
   const double bend0 = slope_at(x0) - rise;
   const double bend1 = slope_at(x1) - rise;
   Cell cell{{x0 + 0.5, rise + bend0, -2 * bend0 - bend1, bend0 + bend1}, 0};
-  // The error is largest near the middle. What the formula itself rounds is less than the last term.
+  // The error is largest near the middle. The last term exceeds the formula's own rounding.
   for (const double t : {0.25, 0.5, 0.75}) {
     const double y = ((cell.cubic[3] * t + cell.cubic[2]) * t + cell.cubic[1]) * t + cell.cubic[0];
     cell.error = std::max(cell.error, 4 * std::abs(y - 0.5 - x_at(t)));
@@ -72,7 +72,7 @@ uint64_t Zipf::Draw(Rng& random) const {
     const double y = ((cell.cubic[3] * t + cell.cubic[2]) * t + cell.cubic[1]) * t + cell.cubic[0];
     if (y >= 1 && y < most) [[likely]] {
       const auto k = static_cast<int64_t>(y);
-      const double over = y - static_cast<double>(k);  // accepted at once from 0.5 - shortcut_ on
+      const double over = y - static_cast<double>(k);  // accepted immediately from 0.5 - shortcut_ on
       if (over > rejected + cell.error && over < 1 - cell.error) [[likely]]
         return static_cast<uint64_t>(k) - 1;
     }

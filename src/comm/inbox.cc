@@ -14,7 +14,7 @@ void Inbox::Put(int from, std::string message) {
 }
 
 std::unique_lock<std::mutex> Inbox::TakeTurn() {
-  // A mutex is not fair: under a stream of messages a caller could wait for it as long as the stream lasts.
+  // Mutexes are not fair: during a stream of messages a caller could wait as long as the stream lasts.
   {
     const std::lock_guard lock(queue_mutex_);
     ++wanting_turn_;

@@ -14,38 +14,38 @@
 
 namespace millrace {
 
-/// The messages that came to a rank, who takes them, and who waits for what they bring: what communicators with a
-/// thread of their own share. Only that thread calls the receiver.
+/// A rank's received messages, their receiver, and the threads waiting for them; shared by communicators with their own
+/// thread. Only that thread calls the receiver.
 ///
-/// Thread-safe; HandOver and Serve belong to the communicator's thread. Those of Communicator's calls that lie here
-/// must not be made by a receiver or by a `done`.
+/// Thread-safe; HandOver and Serve belong to the communicator's thread. A receiver or a `done` must not call the
+/// Communicator functions implemented here.
 class Inbox {
  public:
   Inbox() = default;
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
-  /// Puts a message behind the others. Never waits for a receiver.
+  /// Appends a message. Never waits for a receiver.
   void Put(int from, std::string message);
 
-  /// As Communicator says.
+  /// See Communicator. WaitUntil fails with the status of Fail or FailWaits.
   void SetReceiver(MessageReceiver* receiver);
   Status WaitUntil(const std::function<bool()>& done);
 
-  /// From now on WaitUntil returns `status`, and those who wait do so at once. Only the first counts.
+  /// Makes WaitUntil fail with `status` from now on, including current waiters. Only the first call has an effect.
   void Fail(Status status);
-  /// From now on nothing may come that is waited for: who waits, or will have to, gets `status`. Only the first counts.
-  /// True when somebody waits.
+  /// Declares that awaited messages may never come: current and future waiters fail with `status`. Only the first call
+  /// has an effect. Returns whether anybody waits.
   bool FailWaits(Status status);
-  /// What it failed with by Fail, or ok.
+  /// The status of Fail, or ok.
   Status failure() const;
-  /// Begins anew: what has come and what it failed with are forgotten. By then it has no receiver, and nobody waits.
+  /// Resets to empty without failure. It must have no receiver and no waiters.
   void Reset();
 
-  /// Hands the first message to the receiver and asks those who wait; false when there is none or no receiver. What
-  /// either of them throws fails the inbox.
+  /// Delivers the first message and checks waiters; false if there is no message or no receiver. An exception of either
+  /// fails the inbox.
   bool HandOver();
-  /// Hands over until a stop request, sleeping while there is nothing to do.
+  /// Delivers messages until a stop request; sleeps when idle.
   void Serve(const std::stop_token& stop);
 
  private:
@@ -53,7 +53,7 @@ class Inbox {
     int from;
     std::string bytes;
   };
-  /// Lies on the stack of who waits.
+  /// On the stack of a waiting thread.
   struct Waiter {
     const std::function<bool()>* done;
     bool is_done = false;
@@ -64,12 +64,12 @@ class Inbox {
 
   // A receiver and a `done` run with turn_ held, one at a time.
   std::mutex turn_;
-  int wanting_turn_ = 0;                ///< callers; the communicator's thread lets them go first. Under queue_mutex_
+  int wanting_turn_ = 0;                ///< callers to which the communicator's thread yields. Under queue_mutex_
   std::condition_variable turn_taken_;  ///< with queue_mutex_
   std::vector<Waiter*> waiters_;        ///< under turn_
   std::condition_variable woken_;       ///< with turn_: a waiter is done, or the inbox failed
 
-  mutable std::mutex queue_mutex_;  ///< may be taken with turn_ held
+  mutable std::mutex queue_mutex_;  ///< can be taken with turn_ held
   std::condition_variable_any work_;
   std::deque<Message> queue_;
   MessageReceiver* receiver_ = nullptr;  ///< changes under both mutexes

@@ -18,15 +18,15 @@ namespace {
 
 constexpr char kFile[] = "libmillrace_mpi.so";
 
-/// What of the environment may say how many ranks a launcher started. PMIX_RANK does not say how many.
+/// Environment variables with the number of ranks started by a launcher. PMIX_RANK does not contain it.
 constexpr const char* kCounts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
 constexpr const char* kSigns[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"};
 
-/// Settings of Open MPI; other MPIs do not know them.
+/// Settings for Open MPI; other MPIs ignore them.
 constexpr std::pair<const char*, const char*> kSettings[] = {
-    // A rank that waits leaves the processor to the threads that compute.
+    // A waiting rank yields its CPU to computing threads.
     {"OMPI_MCA_mpi_yield_when_idle", "1"},
-    // These collectives wait in a way that is slow where ranks share processors.
+    // These collectives wait in a way that is slow if ranks share CPUs.
     {"OMPI_MCA_coll", "^han,adapt"},
 };
 
@@ -35,14 +35,14 @@ std::string_view Environment(const char* name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-/// The folder of the shared object that this function lies in, Python's module, and that of the program.
+/// The folder of the shared object with this function (Python's module), and that of the program.
 std::vector<std::filesystem::path> OwnFolders() {
   std::vector<std::filesystem::path> folders;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   Dl_info own;
   if (dladdr(reinterpret_cast<const void*>(&StartedByLauncher), &own) != 0 && own.dli_fname != nullptr) {
-    // Of a program this is the word that it was called by, which need not be where it lies.
+    // For a program this is argv[0], which need not be its path.
     const std::filesystem::path object = std::filesystem::absolute(own.dli_fname, error);
     const bool is_there = !error && std::filesystem::exists(object, error);
     if (is_there && !std::filesystem::equivalent(object, program, error)) folders.push_back(object.parent_path());
@@ -51,7 +51,7 @@ std::vector<std::filesystem::path> OwnFolders() {
   return folders;
 }
 
-/// Where the shared object may lie: beside the program, in a build tree, in an installation.
+/// Candidate paths of the shared object: next to the program, in a build tree, in an installation.
 std::vector<std::string> Places() {
   std::vector<std::string> places;
   for (const std::filesystem::path& folder : OwnFolders()) {
@@ -112,7 +112,7 @@ Result<std::unique_ptr<Communicator>> OpenMpi() {
 Result<std::unique_ptr<Communicator>> OpenMpiPlugin(const std::string& path) {
   if (::access(path.c_str(), F_OK) != 0) return NotFound("there is no " + path);
   for (const auto& [name, value] : kSettings) ::setenv(name, value, 0);  // NOLINT(concurrency-mt-unsafe)
-  // Global: the components that Open MPI loads itself look for its functions among what all see. Ours are hidden.
+  // Global: Open MPI's own components need its functions among the global symbols. Ours are hidden.
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) {
     const char* error = ::dlerror();

@@ -7,26 +7,26 @@
 
 namespace millrace {
 
-/// What every call returns after rank `rank` of `size` was lost: kUnavailable.
+/// The failure of every call after rank `rank` of `size` was lost: kUnavailable.
 Status LostRank(int rank, int size);
 
-/// kInternal when a job of `size` ranks has no rank `rank`; "sending to" says what wanted it.
+/// Fails with kInternal if a job of `size` ranks has no rank `rank`; `doing` is the action, "sending to".
 Status CheckRank(const char* doing, int rank, int size);
 
-/// kInternal when AllToAll among `size` ranks was given another number of strings.
+/// Fails with kInternal if `strings` is not `size`, for AllToAll.
 Status CheckStrings(size_t strings, int size);
 
-/// A collective that a rank calls: all have the same at a time.
+/// A rank's collective call, which must match that of the others.
 struct CollectiveCall {
   std::string_view name;
   int root = 0;
   size_t values = 0;
 };
 
-/// kInternal when two ranks call different ones.
+/// Fails with kInternal if two ranks call different ones.
 Status CheckSameCall(int rank, const CollectiveCall& call, int other_rank, const CollectiveCall& other);
 
-/// kInternal when a rank wants to shrink whose calls have not failed.
+/// Fails with kInternal if a rank calls Shrink without a failure.
 Status CheckIsFailed(const Status& failure);
 
 }  // namespace millrace

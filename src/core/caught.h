@@ -9,18 +9,18 @@
 
 namespace millrace {
 
-/// What the exception that is being handled is as a failure of `task` ("training"); to be called within a catch block.
+/// Converts the current exception to a failure of `task` ("training"); call it within a catch block.
 ///
-/// kUnavailable where memory ran out, as the tensor that wanted it says, or the system has no room for a thread; kIo
-/// for what else the system refused; kInternal for all others, which only a mistake of ours throws: what plugins throw
-/// is caught where they are called.
+/// Returns kUnavailable if memory ran out (with the tensor's message) or a thread cannot start, kIo for other system
+/// errors, and kInternal for the rest, which only our bugs throw: exceptions of plugins are caught where they are
+/// called.
 Status CaughtFailure(std::string_view task);
 
-/// Runs `body`, which returns a Status or a Result, and returns what it gives; what it throws is its failure.
+/// Runs `body`, which returns a Status or a Result, and converts exceptions to failures (CaughtFailure).
 ///
-/// For where a thread begins, and where threads are started: an exception ends the task, not the process, and whoever
-/// waits for the thread learns of it as of any failure. Nothing else of ours catches what it does not expect. Any
-/// thread; costs nothing until something is thrown. The end that POSIX gives a thread from outside goes on.
+/// Used at the start of threads and where threads are started, so that an exception ends the task instead of the
+/// process, and reaches the waiting thread as a failure. No other code of ours catches unexpected exceptions. Any
+/// thread; free until something is thrown. Thread cancellation by POSIX passes through.
 template <class Body>
 auto Caught(std::string_view task, const Body& body) -> decltype(body()) {
   try {
@@ -32,7 +32,7 @@ auto Caught(std::string_view task, const Body& body) -> decltype(body()) {
   }
 }
 
-/// The same for a body that makes `what`, as a maker of a plugin's does: a null pointer in its Result is
+/// The same for a body that creates `what`, such as a plugin's maker: a null pointer in its Result becomes
 /// kInvalidConfig.
 template <class Body>
 auto CaughtMaking(const std::string& what, const Body& body) -> decltype(body()) {

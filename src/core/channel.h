@@ -15,11 +15,11 @@
 
 namespace millrace {
 
-/// Passes move-only items between threads, first in first out, holding at most `capacity` of them.
+/// Passes move-only items between threads, first in first out, with a bounded capacity.
 ///
-/// Any number of producers and consumers. All items leave in the order in which their Push took effect; those of one
-/// producer therefore in its order. A Push or Pop that need not wait takes no lock and allocates nothing; one that
-/// waits sleeps, and leaves at a stop request at once. Must outlive its users.
+/// Any number of producers and consumers. Items leave in the order in which their Push took effect, so in order per
+/// producer. A Push or Pop that does not wait is lock-free and does not allocate; one that waits sleeps, and returns
+/// immediately at a stop request. Must outlive its users.
 template <class T>
 class Channel {
  public:
@@ -29,22 +29,22 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  /// Waits while the channel is full. After Close: the status it was closed with, or kCancelled when that was ok; the
-  /// item is dropped then. kCancelled at a stop request.
+  /// Waits while the channel is full. After Close, fails with the status of Close, or kCancelled if that was ok, and
+  /// drops the item. Fails with kCancelled after a stop request.
   Status Push(T item, const std::stop_token& stop) {
     if (TryPush(item)) return Status::Ok();
     return PushSlowly(item, stop);
   }
 
-  /// Waits while the channel is empty and open. Null after Close(ok) once every item was taken; after Close(failure)
-  /// that failure, likewise. kCancelled at a stop request.
+  /// Waits while the channel is empty and open. After Close, once empty, returns nullopt, or fails with the status of
+  /// Close if that is a failure. Fails with kCancelled after a stop request.
   Result<std::optional<T>> Pop(const std::stop_token& stop) {
     std::optional<T> item = TryPop();
     if (item) return item;
     return PopSlowly(stop);
   }
 
-  /// Takes the item and returns true, or leaves it alone when the channel is full or closed. Never waits.
+  /// Takes the item and returns true; leaves it and returns false if the channel is full or closed. Never waits.
   bool TryPush(T& item) {
     uint64_t tail = tail_.load(std::memory_order_acquire);
     for (;;) {
@@ -57,7 +57,7 @@ class Channel {
           cell.item.emplace(std::move(item));
           cell.turn.store(free_turn + 1, std::memory_order_release);
           not_empty_.NotifyOne();
-          // A producer that was woken for the next cell while this one was not free yet went back to sleep.
+          // A producer woken for the next cell while this one was not free yet went back to sleep.
           if (IsFree(tail + 1)) not_full_.NotifyOne();
           return true;
         }
@@ -69,7 +69,7 @@ class Channel {
     }
   }
 
-  /// The first item, or nothing when there is none. Never waits.
+  /// The first item; nullopt if there is none. Never waits.
   std::optional<T> TryPop() {
     uint64_t head = head_.load(std::memory_order_acquire);
     for (;;) {
@@ -82,7 +82,7 @@ class Channel {
           cell.item.reset();
           cell.turn.store(full_turn + 1, std::memory_order_release);
           not_full_.NotifyOne();
-          // Likewise a consumer that was woken for the next cell while this one was still being filled.
+          // Likewise, a consumer woken for the next cell while this one was still being filled.
           if (closed()) {
             not_empty_.NotifyAll();
           } else if (IsFull(head + 1)) {
@@ -98,8 +98,8 @@ class Channel {
     }
   }
 
-  /// Sleeps while the channel is full, or empty, and open, at most so long. For who does something else meanwhile, now
-  /// and then: TryPush, or TryPop, and closed() tell what became of it. Others may have been quicker.
+  /// Sleeps while the channel is open and full (or empty), at most for `most`, so that the caller can do other work in
+  /// between. Call TryPush (or TryPop) and closed() afterwards: another thread may have been faster.
   void AwaitRoom(std::chrono::milliseconds most) {
     Await(not_full_, most, [this] { return IsFree(tail_.load(std::memory_order_acquire)); });
   }
@@ -107,7 +107,8 @@ class Channel {
     Await(not_empty_, most, [this] { return IsFull(head_.load(std::memory_order_acquire)); });
   }
 
-  /// Ends the channel with what consumers are to see after the last item, and wakes everyone. Only the first counts.
+  /// Closes the channel: consumers get `status` after the last item. Wakes all waiting threads. Only the first call has
+  /// an effect.
   void Close(Status status) {
     {
       const std::lock_guard lock(close_mutex_);
@@ -121,7 +122,7 @@ class Channel {
 
   bool closed() const { return (tail_.load(std::memory_order_acquire) & kClosed) != 0; }
   size_t capacity() const { return capacity_; }
-  /// Items inside, while nobody else pushes or pops.
+  /// Number of items; exact only without concurrent calls.
   size_t size() const {
     return static_cast<size_t>((tail_.load(std::memory_order_acquire) & ~kClosed) -
                                head_.load(std::memory_order_acquire));
@@ -130,7 +131,7 @@ class Channel {
  private:
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
 
-  /// turn 2n: free for lap n of the ring; 2n + 1: holds the item of lap n.
+  /// turn 2n: free for lap n of the ring; 2n + 1: contains the item of lap n.
   struct Cell {
     std::atomic<uint64_t> turn{0};
     std::optional<T> item;
@@ -166,11 +167,11 @@ class Channel {
         not_full_.Cancel();
         if (pushed) return Status::Ok();
         if (is_closed) return ClosedStatus();
-        not_full_.NotifyOne();  // this thread may have taken a wake-up that another one needs
+        not_full_.NotifyOne();  // this thread may have consumed a wake-up meant for another
         return Cancelled("stopped while waiting for room in a channel");
       }
       if (!on_stop) {
-        // Registered while counted as a waiter, so that a stop in between advances the ticket.
+        // Registered while counted as a waiter, so a stop in between advances the ticket.
         on_stop.emplace(stop, WakeAll{&not_full_});
       }
       not_full_.Wait(ticket);
@@ -182,7 +183,7 @@ class Channel {
     for (;;) {
       const uint32_t ticket = not_empty_.Prepare();
       std::optional<T> item = TryPop();
-      // Drained only when every claimed cell was taken: a producer that won its cell before Close may still fill it.
+      // Drained only if every claimed cell was taken: a producer that claimed its cell before Close may still fill it.
       const bool is_closed = !item && closed();
       if (is_closed && !drained()) item = TryPop();
       const bool at_end = is_closed && !item && drained();

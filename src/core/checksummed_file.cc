@@ -17,11 +17,11 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{256} << 10;  // fits into the second cache with what is read from it
-/// So much is on its way to the disk while as much is written behind it.
+constexpr size_t kBufferBytes = size_t{256} << 10;  // fits into the L2 cache together with its source
+/// Size of the window being flushed to disk while the next is written.
 constexpr uint64_t kWindowBytes = uint64_t{8} << 20;
 
-/// The sum of bytes that come in pieces.
+/// Checksums of bytes added in pieces.
 class Summer {
  public:
   void Add(std::string_view bytes) {
@@ -82,8 +82,8 @@ class ChecksummedFile::Buffer final : public std::streambuf {
     return status_.ok();
   }
 
-  /// Sends whole windows to the disk, and waits for the one before: the sync at the end finds little to do, and what
-  /// `work_` is told of is hardly more than what is there.
+  /// Flushes whole windows to disk and waits for the previous one, so the final sync is short, and `work_` reports
+  /// little more than what is on disk.
   Status SyncOnTheWay() {
     while (written_ - sent_ >= kWindowBytes) {
       const auto from = static_cast<off64_t>(sent_);
@@ -91,7 +91,7 @@ class ChecksummedFile::Buffer final : public std::streambuf {
       constexpr unsigned kWait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
       int failed = sync_file_range(fd_.get(), from, kBytes, SYNC_FILE_RANGE_WRITE);
       if (failed == 0 && sent_ > 0) failed = sync_file_range(fd_.get(), from - kBytes, kBytes, kWait);
-      // Some file systems know only the sync at the end.
+      // Some file systems support only the final sync.
       const bool is_told_once = errno == EIO || errno == ENOSPC || errno == EDQUOT;
       if (failed != 0 && is_told_once) return IoErrorFromErrno("cannot write \"" + path_ + "\"", errno);
       sent_ += kWindowBytes;
@@ -104,7 +104,7 @@ class ChecksummedFile::Buffer final : public std::streambuf {
   LongWork work_;
   std::vector<char> bytes_;
   uint64_t written_ = 0;
-  uint64_t sent_ = 0;  ///< of it, in whole windows
+  uint64_t sent_ = 0;  ///< of the file, in whole windows
   Summer sum_;
   Status status_;
 };
@@ -149,7 +149,7 @@ Status CheckFileSum(const std::string& path, const FileSum& expected, const Long
     return BadData("\"" + path + "\" is damaged: " + std::to_string(expected.bytes) + " bytes were written, it has " +
                    std::to_string(bytes));
   };
-  // A file of another size is not read for it: one with a hole may claim to have terabytes.
+  // A file of another size is not read: a sparse one can claim terabytes.
   struct stat info = {};
   if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     MR_TRY(check_size(static_cast<uint64_t>(info.st_size)));

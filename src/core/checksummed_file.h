@@ -13,30 +13,31 @@
 
 namespace millrace {
 
-/// What tells a whole file from a damaged one, and from another file.
+/// Distinguishes a file from a damaged one and from other files.
 struct FileSum {
   uint64_t bytes = 0;
   uint32_t crc32c = 0;
-  /// XXH64. A file whose parts end in their own CRC-32C, as a table's do, has the CRC-32C of any other file with parts
-  /// of these sizes. Unknown of files that were written before it was kept.
+  /// XXH64. Needed because a file whose parts end with their own CRC-32C, like a table's, has the same CRC-32C as any
+  /// such file with equal part sizes. Unset for files from before it was stored.
   std::optional<uint64_t> xxh64;
   friend bool operator==(const FileSum&, const FileSum&) = default;
 };
 
-/// Writes a new file through a std::ostream and learns its size and checksum on the way. One thread.
+/// Writes a new file through a std::ostream and computes its size and checksums. One thread.
 class ChecksummedFile {
  public:
-  /// kIo when the file cannot be made. `work` is asked and told every megabyte; a stop request is the first failure
-  /// then. What is written gets to the disk on the way, so that the end takes no longer than the rest.
+  /// Fails with kIo if the file cannot be created. Checks and notifies `work` every megabyte; a stop request fails the
+  /// writing. Data is flushed to disk continuously, so Finish is fast.
   static Result<std::unique_ptr<ChecksummedFile>> Create(const std::string& path, LongWork work = {});
-  /// The same over a file that is open for writing, from its beginning; `path` is for messages.
+  /// Writes to an open file from its start; `path` is for messages. Fails with kIo if it cannot be truncated.
   static Result<std::unique_ptr<ChecksummedFile>> Over(FileDescriptor file, const std::string& path,
                                                        LongWork work = {});
   ~ChecksummedFile();
 
-  /// Goes bad at the first failure; Finish says why.
+  /// Becomes bad at the first failure, which Finish returns.
   std::ostream& stream();
-  /// Writes out what is buffered and syncs. kIo with the system's reason (a full disk) for the first failure.
+  /// Flushes and syncs. Returns the first failure: kIo with the system's reason, for example a full disk, or kCancelled
+  /// after a stop request of `work`.
   Result<FileSum> Finish();
 
  private:
@@ -46,11 +47,11 @@ class ChecksummedFile {
   std::ostream stream_;
 };
 
-/// Reads a whole file for its sum. A stop request ends it: kCancelled.
+/// Reads a whole file to compute its sum. Fails like OpenForReading, kIo if reading fails, kCancelled after a stop
+/// request.
 Result<FileSum> SumOfFile(const std::string& path, const LongWork& work = {});
 
-/// kBadData that names the file and both sums when it is not what `expected` says; kNotFound when it is missing,
-/// kCancelled after a stop request.
+/// Fails with kBadData, with the file and both sums, if it differs from `expected`; otherwise like SumOfFile.
 Status CheckFileSum(const std::string& path, const FileSum& expected, const LongWork& work = {});
 
 }  // namespace millrace

@@ -19,10 +19,10 @@
 namespace millrace {
 namespace {
 
-// Reads "+ GROUP" and "- GROUP" until the other end is gone, then kills the groups that are left, and whatever else has
-// the mark in its environment: again, because one may have started another meanwhile, and not for long, because the
-// environment of a process that is stuck in the kernel cannot be read. Signals that a terminal or a scheduler sends to
-// everyone must not end it before the process that it watches.
+// Reads "+ GROUP" and "- GROUP" until the other end closes, then kills the remaining groups and all processes with the
+// mark in their environment. Repeats this, because a process may start another one meanwhile, but not for long, because
+// the environment of a process stuck in the kernel is unreadable. Signals that a terminal or a scheduler sends to all
+// must not end it before the process it watches.
 constexpr char kScript[] =
     "trap '' HUP INT QUIT TERM PIPE; declare -A groups; "
     "while read -r sign group; do "
@@ -35,7 +35,7 @@ constexpr char kScript[] =
 
 void Say(int fd, char sign, pid_t group) {
   const std::string line = std::string(1, sign) + " " + std::to_string(group) + "\n";
-  // A guard that somebody killed cannot be told; the commands still run and end as they should.
+  // A killed guard cannot be notified; commands still run and end normally.
   while (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) {
   }
 }
@@ -47,7 +47,7 @@ Result<std::unique_ptr<ChildGuard>> ChildGuard::Create() {
   std::string mark = "MILLRACE_GUARD=" + std::to_string(::getpid()) + "-" + std::to_string(made.fetch_add(1)) + "-" +
                      std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
   int ends[2];
-  // A socket, not a pipe: send can be told not to raise SIGPIPE.
+  // A socket instead of a pipe, because send can avoid SIGPIPE.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return IoErrorFromErrno("cannot make a socket pair", errno);
   }
@@ -65,12 +65,13 @@ Result<std::unique_ptr<ChildGuard>> ChildGuard::Create() {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  // --norc: a bash whose stdin is a socket takes itself for a remote login and runs ~/.bashrc, when SHLVL is not set
-  // (cron, systemd, a container); that may take long, write somewhere or never come back.
+  // --norc: if SHLVL is not set (cron, systemd, a container), a bash with a socket as stdin assumes a remote login and
+  // runs ~/.bashrc, which may take long, write output or never return.
   std::string words[] = {"bash", "--norc", "-c", kScript, "millrace-guard", mark};
   char* argv[std::size(words) + 1] = {};
   std::transform(std::begin(words), std::end(words), argv, [](std::string& word) { return word.data(); });
-  // Where a guard started us as a command, its mark is not handed on: it would kill ours before ours has killed.
+  // If a guard started us as a command, its mark is not inherited: it would kill our guard before ours kills its
+  // commands.
   const std::string unmarked = "MILLRACE_GUARD=none";
   std::vector<char*> environment = EnvironmentWith(unmarked);
   pid_t pid = -1;

@@ -28,10 +28,10 @@ ChildProgram::~ChildProgram() {
 std::optional<int> ChildProgram::ExitCode() {
   if (pid_ < 0) return exit_code_;
   siginfo_t info{};
-  // It stays a zombie until its group was killed, so that its number cannot be given anew.
+  // It stays a zombie until its group is killed, so its pid is not reused.
   while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
     if (errno == EINTR) continue;
-    // Somebody else has waited for it, and its number may be another process's by now.
+    // Another waiter has reaped it, and its pid may already be reused.
     guard_->Withdraw(pid_);
     pid_ = -1;
     exit_code_ = kNotKnown;

@@ -10,32 +10,32 @@
 
 namespace millrace {
 
-/// A program that runs beside this one and writes what it has to say to a file. It reads nothing, and has a process
-/// group of its own, so that Ctrl-C at a terminal does not reach it: whoever started it passes signals on.
+/// A program that runs in parallel and writes its messages to a file. It has no input and its own process group, so
+/// Ctrl-C at a terminal does not reach it; the parent forwards signals.
 ///
-/// Killed with its group when the object dies, or this process does. One thread.
+/// The object's destructor, and the end of this process, kill the whole group. One thread.
 class ChildProgram {
  public:
-  /// Starts `argv`; its output and errors go behind what is in the file `output`. The guard outlives it. kNotFound
-  /// where there is no such program, kIo.
+  /// Starts `argv`, appending its output and errors to the file `output`. The guard must outlive it. Fails with
+  /// kNotFound if the program is missing, kIo if it or the file cannot be started or opened.
   static Result<ChildProgram> Start(const std::vector<std::string>& argv, const std::string& output, ChildGuard& guard);
   ChildProgram(ChildProgram&& other) noexcept;
   ChildProgram& operator=(ChildProgram&&) = delete;
   ~ChildProgram();
 
-  /// The exit code of one for which somebody else waited first, as the system does where SIGCHLD is ignored.
+  /// Exit code of a program that somebody else waited for first, for example the system if SIGCHLD is ignored.
   static constexpr int kNotKnown = -1;
-  /// Its exit code, or 128 + the signal that ended it, or kNotKnown; nullopt while it runs. Does not wait.
+  /// The exit code, 128 + the signal that ended it, or kNotKnown; nullopt while it runs. Does not wait.
   std::optional<int> ExitCode();
-  /// Sends a signal to the program alone. One that has ended gets none.
+  /// Sends a signal only to the program, not to its group. No-op after its end.
   void Signal(int signal) const;
 
  private:
   ChildProgram(pid_t pid, ChildGuard* guard) : pid_(pid), guard_(guard) {}
-  /// Ends what is left of its group, and gives its number back.
+  /// Kills the rest of its group and reaps it.
   void Reap();
 
-  pid_t pid_;  ///< -1 once it was reaped
+  pid_t pid_;  ///< -1 after it was reaped
   ChildGuard* guard_;
   std::optional<int> exit_code_;
 };

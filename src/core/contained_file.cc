@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// kBadData for what the name itself brings about.
+/// kBadData for problems of the name itself.
 Status CannotLookAt(const std::string& path, const std::error_code& error) {
   Status status = IoErrorFromErrno("cannot look at \"" + path + "\"", error.value());
   const bool is_named_so = error == std::errc::filename_too_long || error == std::errc::too_many_symbolic_link_levels;
@@ -44,7 +44,7 @@ Result<std::string> FileInFolder(const std::string& folder, const std::string& n
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
-    // A file that may be left out is not left out by a link that leads nowhere.
+    // A broken link is not treated as a missing optional file.
     const bool is_link = fs::symlink_status(path, error).type() == fs::file_type::symlink;
     return is_link ? BadData("\"" + path + "\" is a link to a file that is not there; put the file itself there")
                    : NotFound("no such file: \"" + path + "\"");

@@ -7,15 +7,15 @@
 
 namespace millrace {
 
-/// True for a relative name that no ".." leads out of the folder that it is relative to.
+/// Whether a name is relative and does not leave its folder through "..".
 bool StaysInFolder(std::string_view name);
 
-/// True for a path where something is, or where the system cannot say: whoever opens it will.
+/// Whether a path exists, or the system cannot tell (opening it will).
 bool MayBeThere(const std::string& path);
 
-/// The path of a file that belongs to `folder`, which may come from anywhere: a plain file, below the folder also where
-/// links lead to it. kBadData for a name that leaves the folder, a link out of it or to nothing, and what is no plain
-/// file (a named pipe would be waited for, a device has no end); kNotFound when there is no such file.
+/// The path of a file that must be in `folder`, which can be untrusted: a regular file inside the folder even after
+/// resolving links. Fails with kBadData for a name or a link that leaves the folder, a broken link, or a special file
+/// (a pipe would block, a device has no end), kNotFound for a missing file, kIo if it cannot be inspected.
 Result<std::string> FileInFolder(const std::string& folder, const std::string& name);
 
 }  // namespace millrace

@@ -8,14 +8,14 @@
 namespace millrace {
 namespace {
 
-// The powers of ten that doubles hold exactly.
+// The powers of ten exactly representable as double.
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// Rounded once.
+// A single rounding.
 double TimesPower(double value, int power) { return power < 0 ? value / kPowers[-power] : value * kPowers[power]; }
 
-// `scaled` rounded to an integer; -1 where it is so near to a half that the error of one rounding may decide.
+// `scaled` rounded to an integer; -1 if it is so close to a half that one rounding error could decide.
 int64_t RoundedSurely(double scaled) {
   if (!(scaled < 1e15)) return -1;
   const auto whole = static_cast<int64_t>(scaled);
@@ -24,13 +24,13 @@ int64_t RoundedSurely(double scaled) {
   return whole + (over_half > 0 ? 1 : 0);
 }
 
-// Exactly `count` digits.
+// Writes exactly `count` digits.
 char* WriteDigits(uint64_t number, int count, char* out) {
   for (int i = count; i-- > 0; number /= 10) out[i] = static_cast<char>('0' + number % 10);
   return out + count;
 }
 
-// 0.00012 to 123456 as they are, others as 1.2e-05.
+// 0.00012 to 123456 in fixed notation, others as 1.2e-05.
 char* WriteGeneral(const char* digits, int exponent, char* out) {
   int count = 6;
   while (count > 1 && digits[count - 1] == '0') --count;

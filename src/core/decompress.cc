@@ -18,9 +18,9 @@ namespace {
 constexpr size_t kPackedBuffer = size_t{256} << 10;
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
-constexpr size_t kBzip2Magic = 10;  ///< the longest of those that are known
+constexpr size_t kBzip2Magic = 10;  ///< the longest known one
 
-/// The packed bytes that were read and not yet unpacked.
+/// Compressed bytes that were read but not yet processed.
 class PackedInput {
  public:
   explicit PackedInput(std::unique_ptr<ByteSource> source) : source_(std::move(source)), buffer_(kPackedBuffer) {}
@@ -47,7 +47,7 @@ class PackedInput {
   size_t end_ = 0;
 };
 
-/// Unpacks one format. Unpack moves bytes from `in` to `out` and says how many were taken and made.
+/// Decompresses one format. Unpack moves bytes from `in` to `out` and returns both counts.
 struct Progress {
   size_t taken = 0;
   size_t made = 0;
@@ -56,7 +56,7 @@ struct Progress {
 class GzipUnpacker {
  public:
   explicit GzipUnpacker(std::string name) : name_(std::move(name)) {
-    // 15 + 16: the largest window, gz headers only. inflateInit2 fails only without memory, which ends us anyway.
+    // 15 + 16: the largest window, only gz headers. inflateInit2 fails only without memory.
     ready_ = inflateInit2(&stream_, 15 + 16) == Z_OK;
   }
   ~GzipUnpacker() { inflateEnd(&stream_); }
@@ -66,7 +66,7 @@ class GzipUnpacker {
   Result<Progress> Unpack(std::span<char> in, std::span<char> out) {
     if (!ready_) return Internal(name_ + ": gzip: cannot start to unpack");
     if (!in_member_) {
-      // Zeros may pad the end of a gz file (tapes, block devices); gzip ignores them, too.
+      // Zeros may pad the end of a gz file (tapes, block devices); gzip also ignores them.
       size_t zeros = 0;
       if (members_ > 0) {
         while (zeros < in.size() && in[zeros] == '\0') ++zeros;
@@ -133,7 +133,7 @@ class UnpackingSource final : public ByteSource {
 
   Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
     for (;;) {
-      // At the end of the input there may still be output inside the unpacker, so it is asked once more.
+      // At the end of the input the decompressor may still have output, so call it once more.
       if (!input_.rest().empty() || at_end_) {
         MR_ASSIGN(const Progress progress, unpacker_.Unpack(input_.rest(), out));
         input_.Consume(progress.taken);
@@ -159,7 +159,7 @@ class UnpackingSource final : public ByteSource {
   bool at_end_ = false;
 };
 
-/// Hands on bytes that were read to look at them, then the rest of the source.
+/// Delivers the bytes read for detection, then the rest of the source.
 class PassThroughSource final : public ByteSource {
  public:
   explicit PassThroughSource(PackedInput input) : input_(std::move(input)) {}
@@ -179,7 +179,7 @@ class PassThroughSource final : public ByteSource {
   PackedInput input_;
 };
 
-/// Waits for the first bytes, then becomes the source that suits them.
+/// Waits for the first bytes, then becomes the matching source.
 class DetectingSource final : public ByteSource {
  public:
   DetectingSource(std::unique_ptr<ByteSource> packed, std::string name)
@@ -215,7 +215,7 @@ class DetectingSource final : public ByteSource {
     return Status::Ok();
   }
 
-  /// Whether all that a file has is the beginning of what its name promises to begin with.
+  /// Whether a file ends within the magic bytes that its name requires.
   bool IsCutWithin(std::string_view bytes, std::string_view magic, std::string_view suffix) const {
     return !bytes.empty() && bytes.size() < magic.size() && magic.starts_with(bytes) && name_.ends_with(suffix);
   }
@@ -242,7 +242,7 @@ std::string_view ForeignUnpacker(std::string_view first_bytes) {
   if (first_bytes.starts_with("\xfd\x37\x7a\x58")) return "xz -dc";
   if (first_bytes.starts_with("\x04\x22\x4d\x18")) return "lz4 -dc";
   if (first_bytes.starts_with("PK\x03\x04")) return "funzip";
-  // "BZh1" may begin a line. Behind it stands the mark of a block, or, in a file of nothing, that of the end.
+  // A line can start with "BZh1". It is followed by a block's mark, or for empty content by the end's.
   const bool is_bzip2 = first_bytes.starts_with("BZh") && first_bytes.size() >= kBzip2Magic && first_bytes[3] > '0' &&
                         first_bytes[3] <= '9' &&
                         (first_bytes.substr(4).starts_with("\x31\x41\x59\x26\x53\x59") ||

@@ -11,8 +11,7 @@
 
 namespace millrace {
 
-/// Requests a stop after a delay, unless it is gone by then; at once where there is no thread, or no memory for one, to
-/// wait.
+/// Requests a stop after a delay unless destroyed first; immediately if its thread cannot start.
 class DelayedStop {
  public:
   DelayedStop(const std::stop_source& target, std::chrono::milliseconds delay) {
@@ -32,10 +31,10 @@ class DelayedStop {
  private:
   std::mutex mutex_;
   std::condition_variable_any never_;
-  std::jthread thread_;  // the last one: it uses those above
+  std::jthread thread_;  // last member: uses those above
 };
 
-/// A stop request that follows another one after a delay.
+/// A stop request delayed after another one.
 class LateStop {
  public:
   LateStop(const std::stop_token& stop, std::chrono::milliseconds delay)
@@ -48,7 +47,7 @@ class LateStop {
  private:
   std::stop_source late_;
   std::optional<DelayedStop> delayed_;
-  std::stop_callback<std::function<void()>> on_stop_;  // the last one: it uses those above
+  std::stop_callback<std::function<void()>> on_stop_;  // last member: uses those above
 };
 
 }  // namespace millrace

@@ -9,10 +9,9 @@
 
 namespace millrace {
 
-/// Sizes of a tensor's axes, at most kMaxRank of them; -1 stands for "the batch decides" in descriptions.
+/// Sizes of a tensor's axes, at most kMaxRank; in descriptions, -1 is set by the batch.
 ///
-/// A description that is given more keeps the first ones and says so in too_many(); Compile refuses it, so that no
-/// tensor ever has it.
+/// A description with more axes keeps the first ones and sets too_many(); Compile rejects it, so no tensor has it.
 class Dims {
  public:
   static constexpr int kMaxRank = 8;

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-/// What the numbers of a tensor, a variable or a file are.
+/// Number type of a tensor, a variable or a file.
 enum class DType : uint8_t { kBool, kUint8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64 };
 
 size_t SizeOf(DType type);

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-// Counts edits row by row and gives up, with `limit`, as soon as no fewer can come out.
+// Counts edits row by row and returns `limit` as soon as fewer are impossible.
 int BoundedEditDistance(std::string_view a, std::string_view b, int limit) {
   const size_t width = b.size() + 1;
   std::vector<int> before_last(width);
@@ -30,7 +30,7 @@ int BoundedEditDistance(std::string_view a, std::string_view b, int limit) {
       current[j] = cost;
       least = std::min(least, cost);
     }
-    // A swap reaches back two rows.
+    // A swap refers to the row before the previous one.
     if (least >= limit && last_least + 1 >= limit) return limit;
     last_least = least;
     std::swap(before_last, last);
@@ -46,14 +46,14 @@ int EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates) {
-  // Beyond this a name is no slip of the fingers, and the quadratic distance would cost more than it tells.
+  // A longer name is not a typing error, and the quadratic distance would be too expensive.
   constexpr size_t kLongestName = 200;
   if (name.empty() || name.size() > kLongestName) return {};
   const std::string wanted = LowerCase(std::string(name));
   std::string_view best;
   int best_distance = static_cast<int>(std::max<size_t>(name.size(), 3) / 3) + 1;
   for (const std::string_view candidate : candidates) {
-    // As many edits as the lengths differ are needed at least.
+    // At least the difference of lengths is needed.
     const auto lengths_differ = std::abs(static_cast<int>(candidate.size()) - static_cast<int>(name.size()));
     if (candidate.size() > kLongestName || lengths_differ >= best_distance) continue;
     const int distance = BoundedEditDistance(wanted, LowerCase(std::string(candidate)), best_distance);

@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-/// The steady clock.
+/// Time of the steady clock.
 inline int64_t SteadyNanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

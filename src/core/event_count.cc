@@ -23,7 +23,7 @@ void EventCount::Wait(uint32_t ticket) {
 }
 
 void EventCount::WaitAtMost(uint32_t ticket, std::chrono::milliseconds most) {
-  // One sleep: a signal may end it early, and whoever waits a short time looks for signals next.
+  // A single sleep: a signal can end it early, and callers with short waits then check for signals.
   const timespec time{static_cast<time_t>(most.count() / 1000), static_cast<long>(most.count() % 1000 * 1000000)};
   if (epoch_.load(std::memory_order_seq_cst) == ticket) (void)Futex(epoch_, FUTEX_WAIT_PRIVATE, ticket, &time);
   Cancel();

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// The few pieces of protobuf's wire format that an Event needs; core knows no protobuf.
+// The parts of protobuf's wire format needed for an Event; core does not use protobuf.
 void AppendVarint(uint64_t value, std::string* out) {
   for (; value >= 0x80; value >>= 7) *out += static_cast<char>(value | 0x80);
   *out += static_cast<char>(value);

@@ -16,19 +16,19 @@ namespace millrace {
 /// A named value of one step.
 using Scalar = std::pair<std::string, double>;
 
-/// Writes scalars as TensorBoard reads them: FOLDER/events.out.tfevents.SECONDS.HOST, TFRecord frames (length and
-/// content, each with its masked CRC-32C) around Event messages. Each call is one write: what was written is visible at
-/// once. One thread.
+/// Writes scalars for TensorBoard: FOLDER/events.out.tfevents.SECONDS.HOST, TFRecord frames (length and content, each
+/// with its masked CRC-32C) with Event messages. Each call is one write and visible immediately. One thread.
 class EventWriter {
  public:
-  /// Makes the folder and the file. kIo. TensorBoard no longer shows what files before have of steps from `from` on, as
-  /// a new session begins there; nothing: all stays.
+  /// Creates the folder and the file. If `from` is set, starts a new session there: TensorBoard hides steps from `from`
+  /// on in earlier files. Fails with kIo if the folder or file cannot be written.
   static Result<std::unique_ptr<EventWriter>> Create(const std::string& folder, std::optional<int64_t> from);
 
-  /// Adds one event; scalars that are not finite are left out. `seconds` since 1970.
+  /// Adds one event; non-finite scalars are skipped. `seconds` since 1970. Fails with kIo if the file cannot be
+  /// written.
   Status AddScalars(int64_t step, double seconds, std::span<const Scalar> scalars);
 
-  /// Whether what was written can be found in the folder.
+  /// Whether the written file is still in the folder.
   bool IsThere() const;
   const std::string& path() const { return path_; }
 
@@ -38,7 +38,7 @@ class EventWriter {
 
   std::string path_;
   FileDescriptor fd_;
-  int64_t bytes_ = 0;  ///< written
+  int64_t bytes_ = 0;  ///< bytes written
 };
 
 /// One TFRecord frame around `content`.

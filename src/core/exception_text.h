@@ -4,11 +4,11 @@
 
 namespace millrace {
 
-/// What the exception that is being handled says, for the edges where foreign code may throw: "std::runtime_error: no
-/// such user", or that it is no std::exception; as a terminal may show it. To be called within a catch block.
+/// Describes the current exception where foreign code can throw: "std::runtime_error: no such user", or that it is not
+/// a std::exception. Escapes control characters. Call it within a catch block.
 std::string DescribeException();
 
-/// The C++ name of a symbol or of a type, "millrace::Tensor::View(…)"; what the compiler did not make stays as it is.
+/// The C++ name of a symbol or type, "millrace::Tensor::View(…)"; unchanged if it is not a mangled name.
 std::string Demangled(const char* name);
 
 }  // namespace millrace

@@ -20,11 +20,11 @@
 namespace millrace {
 namespace {
 
-/// How long a wait for a named pipe may be deaf to a stop request.
+/// Maximum delay of a stop request while waiting for a named pipe.
 constexpr std::chrono::milliseconds kTick{50};
 
-/// Opens the file that the new content of `path` is written to, empty, and keeps other writers of it waiting while it
-/// is open. One that a killed run left is taken over.
+/// Opens and truncates the temporary file for `path` and locks out other writers while it is open. Reuses the file of a
+/// killed run.
 Result<FileDescriptor> OpenUnfinished(const std::string& beside, const std::string& path) {
   for (;;) {
     FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666));
@@ -33,10 +33,10 @@ Result<FileDescriptor> OpenUnfinished(const std::string& beside, const std::stri
       return IoErrorFromErrno("cannot write beside \"" + path + "\"", errno);
     }
     if (!S_ISREG(opened.st_mode)) return IoError("cannot write \"" + beside + "\": it is no regular file");
-    // Where a file system knows no locks, nobody is kept waiting.
+    // Without support for locks, nobody waits.
     while (::flock(fd.get(), LOCK_EX) != 0 && errno == EINTR) {
     }
-    // The writer that was waited for has renamed or removed it.
+    // The previous writer has renamed or removed it.
     struct stat there = {};
     const bool is_there = ::lstat(beside.c_str(), &there) == 0;
     if (!is_there || there.st_ino != opened.st_ino || there.st_dev != opened.st_dev) continue;
@@ -45,7 +45,7 @@ Result<FileDescriptor> OpenUnfinished(const std::string& beside, const std::stri
   }
 }
 
-/// What is read whole is small; a device may have no end.
+/// Files read completely are small; a device may have no end.
 constexpr size_t kMostOfADevice = size_t{1} << 30;
 
 class FileSource final : public ByteSource {
@@ -70,7 +70,7 @@ class FileSource final : public ByteSource {
   }
 
  private:
-  /// A file that was cut off at a line's end would look whole.
+  /// A file truncated at a line's end would look complete.
   Status CheckEnd() const {
     const std::optional<FileStamp> now = StampOfOpen(fd_.get());
     return stamp_ && now ? CheckUnchanged(path_, *stamp_, *now) : Status::Ok();
@@ -78,11 +78,11 @@ class FileSource final : public ByteSource {
 
   std::string path_;
   FileDescriptor fd_;
-  /// Of a plain file. Others may take as long as somebody else likes: a named pipe, a terminal.
+  /// For a regular file. Others may block for any time: a named pipe, a terminal.
   std::optional<FileStamp> stamp_;
 };
 
-/// `more_flags` beside those of every file that is read.
+/// `more_flags` are added to the flags of all reads.
 Result<FileDescriptor> OpenToRead(const std::string& path, int more_flags) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | more_flags));
   if (!fd.is_open()) {
@@ -119,7 +119,7 @@ void FileDescriptor::Close() {
 Result<FileDescriptor> OpenForReading(const std::string& path) { return OpenToRead(path, 0); }
 
 Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
-  // Without waiting for the writer of a named pipe: Read waits for it, and for a stop request.
+  // Does not wait for the writer of a named pipe: Read does, and reacts to stop requests.
   MR_ASSIGN(FileDescriptor fd, OpenToRead(path, O_NONBLOCK));
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(fd)));
@@ -131,7 +131,7 @@ Result<std::string> ReadFile(const std::string& path, const std::stop_token& sto
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return IoErrorFromErrno("cannot inspect \"" + path + "\"", errno);
   std::string content;
-  // More than the size shows the end of the file without growing; pipes and /proc say size 0.
+  // Extra space detects the end without growing; pipes and /proc report size 0.
   content.reserve(static_cast<size_t>(info.st_size) + 4096);
   size_t filled = 0;
   for (;;) {
@@ -200,7 +200,7 @@ Status AtomicFile::Commit() {
 Status SyncFolder(const std::string& folder) {
   const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_open()) return IoErrorFromErrno("cannot open folder \"" + folder + "\"", errno);
-  // Some file systems cannot sync folders and say EINVAL; there is nothing more to do for durability then.
+  // Some file systems return EINVAL because they cannot sync folders; nothing more can be done.
   if (::fsync(fd.get()) != 0 && errno != EINVAL) return IoErrorFromErrno(folder + ": sync", errno);
   return Status::Ok();
 }

@@ -27,26 +27,29 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// Opens for reading; kNotFound when there is no such file, kIo for a directory or a refusal. Close-on-exec.
+/// Opens a file for reading with close-on-exec. Fails with kNotFound if it is missing, kIo for a directory or if the
+/// system refuses.
 Result<FileDescriptor> OpenForReading(const std::string& path);
 
-/// Reads a whole file. Same errors as OpenForReading; kCancelled after a stop request.
+/// Reads a whole file. Fails like OpenForReading, kIo if reading fails, kCancelled after a stop request.
 Result<std::string> ReadFile(const std::string& path, const std::stop_token& stop = {});
 
-/// Writes all of `bytes` to an open file; `path` is for the message.
+/// Writes all of `bytes` to an open file; `path` is for messages. Fails with kIo and the system's reason.
 Status WriteAll(const FileDescriptor& file, std::string_view bytes, const std::string& path);
 
-/// Replaces a file in one step: after a crash there is the old content or the new one. Writes an AtomicFile, syncs file
-/// and folder.
+/// Replaces a file atomically: after a crash it has the old or the new content. Syncs file and folder. Fails like
+/// AtomicFile.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 
-/// Writes a large file in pieces; it appears at Commit, synced, or never. Who else writes it waits.
+/// Writes a large file in pieces; it appears at Commit, synced, or not at all. Concurrent writers of the same path
+/// wait. All functions fail with kIo and the system's reason.
 class AtomicFile {
  public:
+  /// Creates the temporary file. Fails also if `path` exists and is not a regular file.
   static Result<AtomicFile> Create(const std::string& path);
   AtomicFile(AtomicFile&&) noexcept = default;
   AtomicFile& operator=(AtomicFile&&) = delete;
-  /// Removes what was written unless it was committed.
+  /// Removes the temporary file unless committed.
   ~AtomicFile();
 
   Status Append(std::string_view bytes);
@@ -60,10 +63,10 @@ class AtomicFile {
   FileDescriptor fd_;
 };
 
-/// Makes every name in a folder durable after files in it were renamed.
+/// Syncs a folder, which makes renames of its files durable. Fails with kIo if it cannot be opened or synced.
 Status SyncFolder(const std::string& folder);
 
-/// A folder below $TMPDIR (or /tmp) that goes with the object, files and all.
+/// A folder in $TMPDIR (or /tmp), removed with its content by the destructor. Create fails with kIo.
 class TempDir {
  public:
   static Result<TempDir> Create(std::string_view name_start);

@@ -11,21 +11,22 @@
 
 namespace millrace {
 
-/// Whether who asks has read files of this pass before.
+/// Whether the caller has already read files of this pass.
 enum class FileTurn : uint8_t { kFirst, kLater };
 
-/// Hands out the numbers of the files of a list, 0, 1, 2, ..., each once, to whoever reads next.
+/// Hands out the file numbers 0, 1, 2, ... of a list, each once, to the next reader.
 ///
-/// Any thread may ask. A number that no file has says that none is left for who asks; every later one of his does so,
-/// too.
+/// Any thread. A number beyond the list means that none is left for the caller; all its later calls return such
+/// numbers.
 class FileQueue {
  public:
   virtual ~FileQueue() = default;
-  /// kCancelled at a stop request, where it waits.
+  /// Waits if necessary. Fails with kCancelled after a stop request; a queue shared by ranks also fails with its
+  /// communication.
   virtual Result<size_t> Next(FileTurn turn, const std::stop_token& stop) = 0;
 };
 
-/// Of files that are read in one process: an atomic count, which never fails.
+/// For files read by one process: an atomic counter that never fails.
 class LocalFileQueue final : public FileQueue {
  public:
   Result<size_t> Next(FileTurn /*turn*/, const std::stop_token& /*stop*/) override {
@@ -36,7 +37,7 @@ class LocalFileQueue final : public FileQueue {
   std::atomic<size_t> next_{0};
 };
 
-/// Of a process that is to read no file.
+/// For a process that must not read files.
 class NoFiles final : public FileQueue {
  public:
   Result<size_t> Next(FileTurn /*turn*/, const std::stop_token& /*stop*/) override {
@@ -44,7 +45,7 @@ class NoFiles final : public FileQueue {
   }
 };
 
-/// Makes the queue of a pass, by its number.
+/// Creates the queue of a pass, given its number.
 using FileQueueOfPass = std::function<std::unique_ptr<FileQueue>(int64_t pass)>;
 
 }  // namespace millrace

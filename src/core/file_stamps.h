@@ -10,30 +10,30 @@
 
 namespace millrace {
 
-/// How long a plain file was, and when it was last written.
+/// Length and modification time of a regular file.
 struct FileStamp {
   int64_t bytes = 0;
   int64_t modified = 0;  ///< nanoseconds since 1970
   uint64_t inode = 0;
 };
 
-/// How an open file is now; nullopt for what is no plain one.
+/// The current stamp of an open file; nullopt if it is not a regular file.
 std::optional<FileStamp> StampOfOpen(int file);
 
-/// Compares a file at the end of its reading with what it was at the beginning: kIo when it was written to or cut off
-/// meanwhile, as then nobody knows which bytes were read.
+/// Compares the stamps of a file before and after reading. Fails with kIo if it was written or truncated meanwhile,
+/// because the bytes read are then undefined.
 Status CheckUnchanged(const std::string& path, const FileStamp& then, const FileStamp& now);
 
-/// Remembers how plain files were when they were first read, so that a change is an error and not other rows. Named
-/// pipes, devices and names that a command reads are let pass. Thread-safe; a call is a system call and a look-up.
+/// Remembers the stamps of regular files at their first reading, so that a change is an error instead of other rows.
+/// Ignores named pipes, devices and names read by a command. Thread-safe; a call costs a system call and a lookup.
 class FileStamps {
  public:
-  /// Before a reading of the file. kIo when it is another, or was written to, since the first reading.
+  /// Call it before reading a file. Fails with kIo if it was replaced or written since its first reading.
   Status Begin(const std::string& path);
-  /// Behind the last byte of a reading. kIo when it was written to, or cut off, since Begin. One that was replaced
-  /// under its name was read whole, and is found by the next Begin.
+  /// Call it after the last byte. Fails with kIo if the file was written or truncated since Begin. A file replaced
+  /// under its name was read completely; the next Begin detects it.
   Status End(const std::string& path) const;
-  /// What is read from now on is read for the first time.
+  /// Treats the next reading of each file as its first.
   void Forget();
 
  private:

@@ -12,7 +12,7 @@ bool IsDigit(char c, bool hex) {
   return (c >= '0' && c <= '9') || (hex && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
 }
 
-// The digits and point of a number without sign, before its exponent.
+// Digits and point of an unsigned number, before its exponent.
 std::string_view Mantissa(std::string_view number, bool hex) {
   size_t size = 0;
   while (size < number.size() && (IsDigit(number[size], hex) || number[size] == '.')) ++size;
@@ -23,7 +23,7 @@ bool HasNonZeroDigit(std::string_view mantissa) {
   return std::any_of(mantissa.begin(), mantissa.end(), [](char c) { return c != '0' && c != '.'; });
 }
 
-// Whether a number out of the range of floats is too large; otherwise it is too small.
+// Whether a number outside the range of floats is too large, otherwise too small.
 bool IsTooLarge(std::string_view number, bool hex) {
   const std::string_view mantissa = Mantissa(number, hex);
   const size_t point = std::min(mantissa.find('.'), mantissa.size());
@@ -60,7 +60,7 @@ FloatText Parse(std::string_view token, T* value) {
   FloatText result = FloatText::kFinite;
   const bool is_digits = IsDigit(token.front(), hex) || token.front() == '.';
   if (error == std::errc::result_out_of_range) {
-    // The standard library leaves the value alone.
+    // The standard library does not set the value.
     magnitude = IsTooLarge(token, hex) ? std::numeric_limits<T>::infinity() : T{0};
   }
   if (!std::isfinite(magnitude)) {

@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// How the text of a float was read.
+/// Result of parsing a float.
 enum class FloatText : uint8_t {
   kFinite,
   kNonFinite,  ///< written as nan or inf
@@ -16,12 +16,12 @@ enum class FloatText : uint8_t {
   kNoNumber,
 };
 
-/// Reads all of `token` as strtof would in the C locale (sign, decimals, exponent, hexadecimal floats, nan, inf;
-/// rounded to nearest), whatever locale the process has. `value` is written unless the answer is kNoNumber.
+/// Parses all of `token` like strtof in the C locale (sign, decimals, exponent, hexadecimal floats, nan, inf; rounded
+/// to nearest), independent of the process's locale. Sets `value` except for kNoNumber.
 FloatText ParseFloat(std::string_view token, float* value);
 FloatText ParseDouble(std::string_view token, double* value);
 
-/// What to print of `value`: a NaN without its sign, which says nothing.
+/// `value` for printing: NaN without its meaningless sign.
 template <class T>
 T WithoutNanSign(T value) {
   return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;

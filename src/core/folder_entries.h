@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-/// What is in a folder, in no order; an entry mostly knows its kind without a look at the file. kIo with the system's
-/// reason. (A range over the standard library's iterator throws where a later entry cannot be read.)
+/// The entries of a folder in no particular order; they usually know their kind without a system call. Fails with kIo
+/// and the system's reason. (Iterating with the standard library's iterator throws if a later entry cannot be read.)
 Result<std::vector<std::filesystem::directory_entry>> EntriesIn(const std::string& folder);
 
-/// Their names.
+/// The names of the entries. Fails with kIo likewise.
 Result<std::vector<std::string>> NamesIn(const std::string& folder);
 
 }  // namespace millrace

@@ -5,8 +5,7 @@
 
 namespace millrace {
 
-/// Compresses `text` into one gzip member. Members set end to end are one gzip file, so that blocks can be compressed
-/// by different threads.
+/// Compresses `text` to one gzip member. Concatenated members are a gzip file, so several threads can compress blocks.
 std::string GzipMember(std::string_view text);
 
 }  // namespace millrace

@@ -7,8 +7,7 @@
 namespace millrace {
 namespace {
 
-/// U+0000 to U+001F, and U+007F to U+009F, which terminals that read UTF-8 obey as well; and the byte order mark, which
-/// nobody sees.
+/// U+0000 to U+001F and U+007F to U+009F, which UTF-8 terminals obey, and the invisible byte order mark.
 bool IsControl(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   return byte(0) < ' ' || byte(0) == 0x7F || (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\xEF\xBB\xBF";

@@ -7,11 +7,11 @@
 
 namespace millrace {
 
-/// A text that nobody here has written, of a plugin or of a model from elsewhere, as a terminal may show it: control
-/// characters, byte order marks, and bytes that are no UTF-8, become "\x1b". Those that `keep` holds stay.
+/// A string from outside, such as a plugin or a downloaded model, made safe for a terminal: control characters, byte
+/// order marks and invalid UTF-8 become "\x1b", except for characters in `keep`.
 std::string Harmless(std::string_view text, std::string_view keep = "");
 
-/// The same of a failure's message, whose lines stay lines.
+/// The same for a failure's message; line breaks are kept.
 Status Harmless(const Status& failure);
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ constexpr uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A hash of two numbers whose order counts.
+/// An order-dependent hash of two numbers.
 constexpr uint64_t Mix64(uint64_t a, uint64_t b) { return Mix64(Mix64(a + 0x9e3779b97f4a7c15U) + b); }
 
 /// FNV-1a of 64 bits.
@@ -25,21 +25,21 @@ constexpr uint64_t Fnv1a64(std::string_view bytes) {
   return hash;
 }
 
-/// A hash of a name that is the same in every run and on every machine.
+/// A hash of a name, equal in every run and on every machine.
 constexpr uint64_t HashName(std::string_view name) { return Mix64(Fnv1a64(name) ^ name.size()); }
 
-/// XXH64 of the bytes, as other systems compute it (the xxHash specification, algorithm XXH64).
+/// XXH64 of the bytes, compatible with other implementations (xxHash specification, algorithm XXH64).
 uint64_t XxHash64(std::string_view bytes, uint64_t seed = 0);
 
-/// The i-th number of the sequence of a seed; independent of every other, so it may be made by any thread.
+/// The i-th number of a seed's sequence, independent of the others, so any thread can compute it.
 constexpr uint64_t HashedNumber(uint64_t seed, uint64_t i) { return Mix64(seed + (i + 1) * 0x9E3779B97F4A7C15ULL); }
 
-/// The i-th value of a seed's sequence in [0, 1), a multiple of 2^-24.
+/// The i-th value in [0, 1) of a seed's sequence, a multiple of 2^-24.
 constexpr float HashedUniform(uint64_t seed, uint64_t i) {
   return static_cast<float>(HashedNumber(seed, i) >> 40) * 0x1p-24F;
 }
 
-/// The i-th value of a seed's sequence of standard normal values.
+/// The i-th standard normal value of a seed's sequence.
 float HashedNormal(uint64_t seed, uint64_t i);
 
 }  // namespace millrace

@@ -12,8 +12,8 @@ HugeBuffer::HugeBuffer(size_t bytes, Pages pages) {
   const bool huge = bytes >= kHugePage;
   const size_t page = huge ? kHugePage : 4096;
   bytes_ = (bytes + page - 1) / page * page;
-  // mmap aligns to small pages only: take one huge page more and give the ends back. What is kept lies as high as it
-  // can, below what was mapped before: the kernel counts such neighbours as one mapping, and allows 65,530.
+  // mmap aligns only to small pages, so map one huge page more and unmap the ends. The kept part is as high as
+  // possible, below earlier mappings, because the kernel merges such neighbors into one mapping and allows only 65,530.
   const size_t mapped = huge ? bytes_ + kHugePage : bytes_;
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -24,7 +24,7 @@ HugeBuffer::HugeBuffer(size_t bytes, Pages pages) {
     if (behind > 0) munmap(start + mapped - behind, behind);
     if (before > 0) munmap(start, before);
     start += before;
-    madvise(start, bytes_, pages == Pages::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a wish: both work
+    madvise(start, bytes_, pages == Pages::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a hint: both work
   }
   data_ = start;
 }

@@ -5,20 +5,19 @@
 
 namespace millrace {
 
-/// Owns zeroed memory for a large array. From 2 MiB on it is aligned to huge pages and the kernel is asked for them,
-/// unless kSmall is wanted: random access to gigabytes is then twice as fast. Memory is taken page by page as it is
-/// touched.
+/// Owns zeroed memory for a large array. From 2 MiB it is aligned to huge pages and requests them from the kernel,
+/// unless kSmall is given: random access to gigabytes is then twice as fast. Pages are allocated on first touch.
 class HugeBuffer {
  public:
   static constexpr size_t kHugePage = size_t{2} << 20;
 
   enum class Pages {
     kHuge,
-    kSmall,  ///< aligned as well, and touched a small page at a time: for what may stay small
+    kSmall,  ///< also aligned, but small pages: for buffers that may stay small
   };
 
   HugeBuffer() = default;
-  /// Throws std::bad_alloc when the system refuses.
+  /// Throws std::bad_alloc if the system refuses.
   explicit HugeBuffer(size_t bytes, Pages pages = Pages::kHuge);
   ~HugeBuffer();
   HugeBuffer(HugeBuffer&& other) noexcept

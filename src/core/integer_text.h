@@ -5,10 +5,10 @@
 
 namespace millrace {
 
-/// How the text of an id or a count was read.
+/// Result of parsing an id or a count.
 enum class IntegerText : uint8_t { kOk, kNegative, kOverflow, kNoNumber };
 
-/// Reads all of `token` as a decimal integer with an optional sign. A minus is kNegative, whatever digits follow.
+/// Parses all of `token` as a decimal integer with an optional sign. Any negative number gives kNegative.
 IntegerText ParseInteger(std::string_view token, uint64_t* value);
 
 }  // namespace millrace

@@ -33,7 +33,7 @@ void AppendQuoted(std::string_view text, std::string* out) {
     } else if (text.starts_with("\xEF\xBB\xBF")) {
       *out += "\\ufeff";
     } else if (static_cast<unsigned char>(c) < ' ' || c == 0x7F || (c == '\xC2' && text[1] < '\xA0')) {
-      // U+0000 to U+001F, and U+007F to U+009F, which a terminal obeys as well; the second byte of those is their
+      // U+0000 to U+001F, and U+007F to U+009F, which terminals also obey; the second byte of the latter is their
       // number.
       constexpr char kHex[] = "0123456789abcdef";
       const auto byte = static_cast<unsigned char>(text[length - 1]);

@@ -7,16 +7,16 @@
 
 namespace millrace {
 
-/// Appends a JSON string: quotes, escapes, U+FFFD for each byte that is not UTF-8.
+/// Appends a JSON string: quoted and escaped, with U+FFFD for each byte that is not UTF-8.
 void AppendQuoted(std::string_view text, std::string* out);
 
-/// Writes one JSON value into a string: objects, lists, text, numbers. Commas and quotes are its business.
+/// Writes one JSON value into a string: objects, lists, strings, numbers. Inserts commas and quotes.
 ///
 ///     JsonWriter json;
 ///     json.BeginObject().Key("rows").Number(3).Key("auc").Number(nan).EndObject();      // {"rows":3,"auc":null}
 ///
-/// Numbers have the shortest form that reads back alike; what is not finite becomes null. Bytes of text that are not
-/// UTF-8 become U+FFFD. With `indent`, members of the outer object stand on lines of their own.
+/// Numbers have the shortest form that reads back unchanged; non-finite ones become null. Bytes that are not UTF-8
+/// become U+FFFD. With `indent`, each member of the outer object is on its own line.
 class JsonWriter {
  public:
   explicit JsonWriter(bool indent = false) : indent_(indent) {}

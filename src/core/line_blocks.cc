@@ -16,7 +16,7 @@ void LineBlock::Reserve(size_t bytes, size_t filled) {
 }
 
 uint64_t CountLines(std::string_view text) {
-  // Sums of bytes stay in byte lanes for 255 rounds at most, which is what lets the compiler use whole vectors.
+  // Byte lanes can hold sums of at most 255 rounds, which lets the compiler use whole vectors.
   constexpr size_t kCounters = 64;
   constexpr size_t kRun = kCounters * 255;
   uint64_t lines = 0;
@@ -52,8 +52,8 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
   size_t filled = broken_size_;
   if (broken_size_ > 0) std::memcpy(block.data.get(), broken_.get(), broken_size_);
   broken_size_ = 0;
-  size_t text_size = 0;  // up to and with the last '\n'
-  uint64_t added = 0;    // bytes that are not the file's
+  size_t text_size = 0;  // up to and including the last '\n'
+  uint64_t added = 0;    // bytes not in the file
   Clock::time_point handed_on_by = Clock::time_point::max();
   for (;;) {
     if (filled == block.capacity) {
@@ -64,7 +64,7 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
         names_its_line_ = true;
         return failure_;
       }
-      // A line that is longer than the block. With its '\n' the longest one just fits.
+      // A line longer than the block. With its '\n', the longest allowed line just fits.
       block.Reserve(std::min(2 * block.capacity, limit_.bytes + 1), filled);
     }
     Result<size_t> read = source_->Read({block.data.get() + filled, block.capacity - filled}, stop);
@@ -89,7 +89,7 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
     const void* last = ::memrchr(block.data.get() + filled, '\n', *read);
     if (last != nullptr) text_size = static_cast<size_t>(static_cast<const char*>(last) - block.data.get()) + 1;
     filled += *read;
-    // A file fills the block in one read; a command fills it in many, and what waits in its pipe is taken along.
+    // A file fills the block in one read, a command in many; also take what its pipe contains.
     if (text_size == 0) continue;
     if (filled >= block_size_) break;
     if (fill == Fill::kUntilFull) continue;

@@ -9,16 +9,17 @@
 
 namespace millrace {
 
-/// What work that may take long asks and tells every few megabytes.
+/// Callbacks for long-running work, used every few megabytes.
 struct LongWork {
-  /// Ends the work: kCancelled.
+  /// Cancels the work (kCancelled).
   std::stop_token stop = {};
-  /// Is told of each piece that is done, from whichever thread; may be empty.
+  /// Receives the size of each finished piece, from any thread; can be empty.
   std::function<void(uint64_t bytes)> on_done = {};
-  /// Is told of bytes that are to come, where only the work itself finds out; may be empty.
+  /// Receives bytes still to come if only the work can determine them; can be empty.
   std::function<void(uint64_t bytes)> on_expected = {};
 
-  /// Tells of a piece. kCancelled after a stop request, with `what` was going on: "writing \"parameters\"".
+  /// Reports a finished piece. Fails with kCancelled after a stop request; `what` was in progress: "writing
+  /// \"parameters\"".
   Status Done(uint64_t bytes, const std::string& what) const {
     if (on_done) on_done(bytes);
     return stop.stop_requested() ? Cancelled("stopped while " + what) : Status::Ok();

@@ -6,11 +6,11 @@
 
 namespace millrace {
 
-/// A-Z and a-z, as isalpha has them in the C locale.
+/// A-Z and a-z, like isalpha in the C locale.
 inline bool IsLetter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 inline bool IsLetterOrDigit(char c) { return IsLetter(c) || (c >= '0' && c <= '9'); }
 
-/// The text with a-z for A-Z; other bytes stay.
+/// Replaces A-Z by a-z; other bytes do not change.
 inline std::string LowerCase(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });

@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-/// Bytes of memory that this machine, or the container that this process runs in, has, used or not.
+/// Total bytes of memory of this machine or of this process's container.
 double PhysicalMemory();
 
 /// Most bytes of memory that this process has had in use so far.

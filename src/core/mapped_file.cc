@@ -16,7 +16,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
   if (size == 0) return MappedFile(path, std::move(fd), nullptr, 0);
   void* const data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return IoErrorFromErrno("cannot map \"" + path + "\" into memory", errno);
-  madvise(data, size, MADV_SEQUENTIAL);  // advice alone: a system that does not take it is slower, not wrong
+  madvise(data, size, MADV_SEQUENTIAL);  // only a hint for speed
   return MappedFile(path, std::move(fd), static_cast<const uint8_t*>(data), size);
 }
 

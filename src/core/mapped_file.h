@@ -10,20 +10,20 @@
 
 namespace millrace {
 
-/// A whole file as bytes in memory, read by the system as they are touched. Immutable, shared by any number of threads.
+/// A whole file mapped into memory and read on access. Immutable, shared by any number of threads.
 ///
-/// Bytes that another program cuts off while they are mapped end the process when they are touched: CheckSize before
-/// reading a stretch makes that an error instead, but for the moment between the two.
+/// Accessing bytes that another program has truncated kills the process. Calling CheckSize before reading a range turns
+/// this into an error, except for a truncation in between.
 class MappedFile {
  public:
-  /// OpenForReading's errors; kIo for what is no plain file.
+  /// Fails like OpenForReading, kIo if the file is not regular or cannot be mapped.
   static Result<MappedFile> Open(const std::string& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;
   ~MappedFile();
 
   std::span<const uint8_t> bytes() const { return {data_, size_}; }
-  /// kIo when the file is no longer as long as it was when it was mapped. A system call.
+  /// Fails with kIo if the file's length changed since it was mapped. Costs a system call.
   Status CheckSize() const;
 
  private:
@@ -31,7 +31,7 @@ class MappedFile {
       : path_(std::move(path)), fd_(std::move(fd)), data_(data), size_(size) {}
   std::string path_;
   FileDescriptor fd_;
-  const uint8_t* data_;  ///< null when the file is empty
+  const uint8_t* data_;  ///< null for an empty file
   size_t size_;
 };
 

@@ -8,16 +8,15 @@
 
 namespace millrace {
 
-/// Numbers names from 0, in the order in which they come, so that what is known of each lies in a vector; or a set of
-/// names, whose numbers nobody needs.
+/// Numbers names from 0 in order of arrival, so per-name data can be in a vector; also usable as a set of names.
 ///
-/// Keeps the names, side by side. Finding and adding one costs a hash and mostly one look at memory, for a million
-/// names too. Not thread-safe; moving keeps what name() gave.
+/// Stores the names contiguously. Finding or adding one costs a hash and usually one memory access, even for a million
+/// names. Not thread-safe; a move keeps the views from name() valid.
 class NameNumbers {
  public:
-  /// The number of a name, which is the next one when the name is new.
+  /// The number of a name; a new name gets the next number.
   size_t Add(std::string_view name);
-  /// The number of a name that was added; size() for others.
+  /// The number of a name; size() if it was not added.
   size_t Find(std::string_view name) const;
   bool Has(std::string_view name) const { return Find(name) < size(); }
   size_t size() const { return entries_.size(); }
@@ -28,15 +27,15 @@ class NameNumbers {
     std::string_view name;
     size_t hash = 0;
   };
-  /// Where a name stands in places_, or would.
+  /// Index in places_ of a name, or where it would be.
   size_t PlaceOf(std::string_view name, size_t hash) const;
   void Grow();
   std::string_view Keep(std::string_view name);
 
   std::vector<Entry> entries_;
-  std::vector<uint32_t> places_;  ///< by hash, then the next free one: a number and 1; 0 is free
+  std::vector<uint32_t> places_;  ///< linear probing by hash: number + 1; 0 is free
   std::vector<std::unique_ptr<char[]>> blocks_;
-  char* free_ = nullptr;  ///< in the last block
+  char* free_ = nullptr;  ///< free space in the last block
   size_t left_ = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// There is no memory for a tensor. Frame::Run turns it into the failure of the operator that wanted it.
+/// Thrown if there is no memory for a tensor. BlockKernels::Run converts it to the operator's failure.
 class NoMemory : public std::bad_alloc {
  public:
   NoMemory(DType type, const Dims& dims);

@@ -4,11 +4,11 @@
 
 namespace millrace {
 
-/// `value` with so many digits behind a point, as printf's %.*f writes it in the C locale, whatever locale the process
-/// has: a Python that imports us may have one in which 0.5 is "0,5". A NaN is shown without its sign.
+/// `value` with `digits` decimals, like printf's %.*f in the C locale, independent of the process's locale: a Python
+/// program that imports us may use "0,5" for 0.5. NaN has no sign.
 std::string FixedNumber(double value, int digits);
 
-/// `value` in so many digits, as printf's %.*g writes it in the C locale.
+/// `value` with `digits` significant digits, like printf's %.*g in the C locale.
 std::string GeneralNumber(double value, int digits = 6);
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ Status OnThreads(int threads, size_t count, std::string_view name, const std::fu
   };
   {
     std::vector<std::jthread> others;
-    // Those that can be had, and this one.
+    // As many as the system allows, plus this one.
     (void)Caught(name, [&] {
       const size_t wanted = std::min(static_cast<size_t>(std::max(threads, 1)), count);
       while (others.size() + 1 < wanted) others.emplace_back(work);

@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-/// Returns `actual`, but by way of a guess that is right most of the time: the processor goes on with the guess while
-/// it still works out the number, where otherwise all that follows would wait for it. Without the barrier the compiler
-/// would see that the guess always ends as `actual`, and use that.
+/// Returns `actual` through a guess that is usually right: the CPU continues speculatively with the guess while it
+/// still computes the number, on which all later work would otherwise wait. Without the barrier the compiler would
+/// replace the guess by `actual`.
 inline uint32_t Guessed(uint32_t actual, uint32_t* guess) {
   if (actual != *guess) [[unlikely]] {
     *guess = actual;
@@ -18,20 +18,19 @@ inline uint32_t Guessed(uint32_t actual, uint32_t* guess) {
   return *guess;
 }
 
-/// Numbers of digits of the last float, which the next one mostly has, too.
+/// Digit counts of the last float, usually equal to those of the next.
 struct DigitGuess {
   uint32_t short_bytes = 5;
   uint32_t whole = 1;
   uint32_t part = 3;
 };
 
-// Powers of ten that a float and a double hold exactly.
+// Powers of ten that a float and a double represent exactly.
 inline constexpr float kExactFloatPowers[] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F};
 inline constexpr double kExactPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
 
-/// Reads "1.234" of at most six digits, which a float holds exactly, as it does the power of ten: their quotient is
-/// rounded once, as it should be. `ends(at)` says whether a number may end at that byte. Null: leave it to
-/// ReadPlainDecimal.
+/// Reads "1.234" with at most six digits, which a float represents exactly, like the power of ten, so their quotient is
+/// correctly rounded. `ends(at)` returns whether a number can end at that byte. Null: use ReadPlainDecimal.
 template <class Ends>
 const char* ReadShortPositive(const char* at, float* value, DigitGuess* guess, const Ends& ends) {
   const DecimalRun run = ReadShortDecimal(at);
@@ -42,9 +41,9 @@ const char* ReadShortPositive(const char* at, float* value, DigitGuess* guess, c
   return at;
 }
 
-/// Reads "-12.345" of at most 14 digits. Null: leave it to ParseFloat. The quotient of two exact doubles is rounded
-/// once, the float of it a second time; that is the same as rounding once unless the double lies in the very middle
-/// between two floats.
+/// Reads "-12.345" with at most 14 digits. Null: use ParseFloat. The quotient of two exact doubles is rounded once and
+/// its conversion to float a second time; this equals a single rounding unless the double is exactly halfway between
+/// two floats.
 template <class Ends>
 const char* ReadPlainDecimal(const char* at, float* value, DigitGuess* guess, const Ends& ends) {
   const bool negative = *at == '-';
@@ -71,8 +70,8 @@ const char* ReadPlainDecimal(const char* at, float* value, DigitGuess* guess, co
   return at;
 }
 
-/// Reads a decimal of few digits and without exponent as ParseFloat would, and returns the byte behind it; null when it
-/// is written in another way, or `ends(at)` is false where it ends. 24 bytes may be read.
+/// Reads a decimal with few digits and without exponent like ParseFloat, and returns the byte after it; null for
+/// another format or if `ends(at)` is false at its end. Reads up to 24 bytes.
 template <class Ends>
 const char* ReadPlainFloat(const char* at, float* value, DigitGuess* guess, const Ends& ends) {
   const char* const next = ReadShortPositive(at, value, guess, ends);

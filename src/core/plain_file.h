@@ -6,7 +6,8 @@
 
 namespace millrace {
 
-/// kBadData for what is there and no plain file: a named pipe would be waited for, a device has no end; kNotFound, kIo.
+/// Fails with kBadData if `path` exists but is not a regular file (a pipe would block, a device has no end), kNotFound
+/// if it is missing, kIo if it cannot be inspected.
 Status CheckPlainFile(const std::string& path);
 
 }  // namespace millrace

@@ -11,30 +11,30 @@
 
 namespace millrace {
 
-/// What a job may use by name, of one kind: worker classes, datasets, metrics, each with a line that says what it is.
+/// Named choices of one kind for a job, such as worker classes, datasets or metrics, each with a one-line description.
 ///
-/// A value that is filled at start and passed on. Add is not thread-safe; everything else is, as long as nobody adds.
-/// What Find and Get return is valid until the next Add.
+/// A value that is filled at startup and passed on. Add is not thread-safe; everything else is, if no thread adds.
+/// Results of Find and Get are valid until the next Add.
 template <class T>
 class Registry {
  public:
   struct Entry {
     std::string name;
-    std::string doc;  ///< a line
+    std::string doc;  ///< one line
     T value;
   };
 
-  /// `kind` is how messages call one: "dataset of the class".
+  /// `kind` in messages: "dataset of the class".
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// kAlreadyExists when the name is taken.
+  /// Fails with kAlreadyExists if the name is taken.
   Status Add(std::string name, std::string doc, T value) {
     if (Find(name) != nullptr) return AlreadyExists("a " + kind_ + " \"" + name + "\" is registered already");
     entries_.push_back({std::move(name), std::move(doc), std::move(value)});
     return Status::Ok();
   }
 
-  /// Takes over every entry of `others`, or, when a name is taken, none: kAlreadyExists.
+  /// Adds every entry of `others`, or none: fails with kAlreadyExists if a name is taken.
   Status Adopt(Registry others) {
     Registry all = *this;
     for (Entry& other : others.entries_) {
@@ -44,13 +44,13 @@ class Registry {
     return Status::Ok();
   }
 
-  /// Null when there is none of that name.
+  /// Null if there is no such name.
   const T* Find(std::string_view name) const {
     const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
     return entry == entries_.end() ? nullptr : &entry->value;
   }
 
-  /// kInvalidConfig for an unknown name: the nearest one, and all that there are.
+  /// Fails with kInvalidConfig for an unknown name, listing the closest and all names.
   Result<const T*> Get(std::string_view name) const {
     if (const T* found = Find(name); found != nullptr) return found;
     std::vector<std::string_view> candidates;
@@ -64,7 +64,7 @@ class Registry {
   }
 
   const std::string& kind() const { return kind_; }
-  /// In the order of their registration.
+  /// In order of registration.
   const std::vector<Entry>& entries() const { return entries_; }
   std::vector<std::string> names() const {
     std::vector<std::string> names;

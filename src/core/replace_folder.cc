@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a file system that cannot exchange two folders has the old one as, for a moment.
+/// Temporary suffix of the old folder on a file system that cannot exchange two folders.
 constexpr std::string_view kReplacedSuffix = ".millrace-replaced";
 
 std::string FolderOf(const std::string& path) {
@@ -23,7 +23,7 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// The files and the empty folders below a folder, by their names in it. Links are not followed: they are what would be
+/// Files and empty folders in a folder, as relative names. Does not follow links, because the links themselves would be
 /// removed.
 Result<std::vector<std::string>> FilesBelow(const std::string& folder) {
   std::vector<std::string> files;
@@ -52,7 +52,7 @@ Status MakeFolder(const std::string& path) {
 Status ReplaceFolder(const std::string& from, const std::string& to) {
   const std::string what = "cannot rename \"" + from + "\" to \"" + to + "\"";
   if (rename(from.c_str(), to.c_str()) == 0) return Status::Ok();
-  // Another failure is not that of a place that is taken: an exchange would only hide its reason behind its own.
+  // For other failures an exchange would only hide the reason.
   if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return IoErrorFromErrno(what, errno);
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return RemoveFolder(from);
   if (errno != EINVAL && errno != ENOSYS) return IoErrorFromErrno(what, errno);
@@ -67,7 +67,7 @@ Status ReplaceFolder(const std::string& from, const std::string& to) {
 
 Status WriteFolder(const std::string& to, const SavedFolder& saved,
                    const std::function<Status(const std::string& folder)>& write) {
-  // "model/" is "model": what lies beside it is not in it.
+  // Treat "model/" like "model", so that the temporary folder is next to it.
   std::string place = to;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
   MR_TRY(CheckReplaced(place, saved));
@@ -76,7 +76,7 @@ Status WriteFolder(const std::string& to, const SavedFolder& saved,
   MR_TRY(MakeFolder(beside));
   Status status = write(beside);
   if (status.ok()) status = SyncFolder(beside);
-  // Writing may take long enough for somebody to put a file there.
+  // A user may have added a file during the writing.
   if (status.ok()) status = CheckReplaced(place, saved);
   if (status.ok()) status = ReplaceFolder(beside, place);
   std::error_code error;

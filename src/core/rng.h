@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-/// Draws random numbers: the same sequence from the same seed with every compiler and standard library.
+/// Random numbers with the same sequence per seed for every compiler and standard library.
 ///
 /// xoshiro256++ by Blackman and Vigna ("Scrambled linear pseudorandom number generators", ACM TOMS 2021; the public
-/// domain xoshiro256plusplus.c), its state filled by SplitMix64. 32 bytes; copyable; one thread.
+/// domain xoshiro256plusplus.c), seeded with SplitMix64. 32 bytes; copyable; one thread.
 class Rng {
  public:
   explicit constexpr Rng(uint64_t seed) {
@@ -34,8 +34,8 @@ class Rng {
     return result;
   }
 
-  /// Uniform in [0, bound), exactly; `bound` > 0. Lemire, "Fast random integer generation in an interval" (ACM TOMACS
-  /// 2019): a multiplication, and a division in the rare case that a draw must be thrown away.
+  /// Exactly uniform in [0, bound); `bound` > 0. Lemire, "Fast random integer generation in an interval" (ACM TOMACS
+  /// 2019): one multiplication, and a division only if a draw may be rejected.
   constexpr uint64_t Below(uint64_t bound) {
     __extension__ using Wide = unsigned __int128;
     Wide product = static_cast<Wide>(Next()) * bound;

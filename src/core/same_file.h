@@ -5,12 +5,11 @@
 
 namespace millrace {
 
-/// Whether two names mean one plain file, whatever links they go through: writing to one would lose the other.
+/// Whether two names refer to one regular file, also through links: writing one would overwrite the other.
 bool IsSamePlainFile(const std::string& a, const std::string& b);
 
-/// Whether what is written to an open file can be found under its name: false for a plain file that was removed or
-/// replaced since it was opened, or holds fewer than the `bytes` that were written. Pipes and devices keep nothing, and
-/// are always there.
+/// Whether an open file is still reachable under its name: false for a regular file that was removed, replaced or
+/// truncated below `bytes` since it was opened. Always true for pipes and devices.
 bool IsStillUnder(int fd, const std::string& path, int64_t bytes = 0);
 
 }  // namespace millrace

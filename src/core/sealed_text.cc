@@ -21,7 +21,7 @@ std::string SealText(std::string text) {
 }
 
 Result<std::string> ReadSealedText(const std::string& path) {
-  constexpr int64_t kMost = int64_t{1} << 31;  // of a message of protobuf; a file with a hole may claim any size
+  constexpr int64_t kMost = int64_t{1} << 31;  // limit of protobuf messages; a sparse file can claim any size
   struct stat info = {};
   if (::stat(path.c_str(), &info) == 0 && info.st_size > kMost) {
     return BadData("\"" + path + "\" is damaged: it has " + std::to_string(info.st_size) + " bytes");

@@ -7,10 +7,11 @@
 
 namespace millrace {
 
-/// Appends a last line with the text's checksum, which Text formats that know '#' comments read over.
+/// Appends a last line with the text's checksum; text formats with '#' comments ignore it.
 std::string SealText(std::string text);
 
-/// Reads a file that SealText ended and takes the last line off. kBadData when it is missing, cut off or changed.
+/// Reads a file written with SealText and removes the last line. Fails with kBadData if the file is missing, truncated
+/// or changed.
 Result<std::string> ReadSealedText(const std::string& path);
 
 }  // namespace millrace

@@ -19,7 +19,7 @@ std::string Shortened(std::string_view line, size_t most) {
 
 std::string_view StartOf(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
-  // A character has four bytes at most; more of the kind are none.
+  // A character has at most four bytes; a longer sequence is not one.
   constexpr size_t kLongestCharacter = 4;
   size_t end = most;
   while (end > 0 && most - end < kLongestCharacter && IsWithinCharacter(text, end)) --end;

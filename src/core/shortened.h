@@ -6,10 +6,10 @@
 
 namespace millrace {
 
-/// A line of at most about `most` bytes: of a longer one both ends, and how long it is.
+/// A line of about `most` bytes: a longer one is reduced to both ends and its length.
 std::string Shortened(std::string_view line, size_t most);
 
-/// The first `most` bytes of a text, or fewer, as no character is cut.
+/// The first `most` bytes of a text, or fewer to avoid cutting a character.
 std::string_view StartOf(std::string_view text, size_t most);
 
 }  // namespace millrace

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// The fewest digits that tell a number from its neighbours, of a float from the floats beside it: "2", "0.1", "1e+30",
-/// and 1.0000001 is not shown as 1. A NaN is shown without its sign.
+/// The fewest digits that distinguish a number from its neighbors, for a float from neighboring floats: "2", "0.1",
+/// "1e+30"; 1.0000001 is not shown as 1. NaN has no sign.
 inline std::string ShortestNumber(double value) {
   value = WithoutNanSign(value);
   char digits[40];

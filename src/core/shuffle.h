@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// Permutes `items` by `seed`: the same way on every machine.
+/// Permutes `items` by `seed`, identically on every machine.
 template <class T>
 void Shuffle(std::vector<T>& items, uint64_t seed) {
   Rng rng(seed);

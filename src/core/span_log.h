@@ -11,25 +11,25 @@
 
 namespace millrace {
 
-/// What threads did when, for a trace: the latest spans of each, until it is closed.
+/// Records timed spans of threads for a trace: the latest of each thread, until closed.
 ///
-/// Thread-safe. Memory is bounded: kMostSpans of a thread.
+/// Thread-safe. Memory is bounded: kMostSpans per thread.
 class SpanLog {
  public:
   static constexpr size_t kMostSpans = size_t{1} << 15;
   struct Span {
     std::string name;
-    std::string detail;             ///< a file's name; may be empty
-    int64_t start_nanoseconds = 0;  ///< of the steady clock
+    std::string detail;             ///< a file name; can be empty
+    int64_t start_nanoseconds = 0;  ///< steady clock
     int64_t end_nanoseconds = 0;
   };
 
-  /// Adds a span that ends now to a thread (or another line of the trace) of this name. One that began after Close is
-  /// forgotten.
+  /// Adds a span that ends now to the thread (or another row of the trace) with this name. Ignores spans that started
+  /// after Close.
   void Add(const std::string& thread, std::string_view name, std::string_view detail, int64_t start_nanoseconds);
-  /// What comes from now on is beyond the trace.
+  /// Ends the trace; later spans are ignored.
   void Close();
-  /// By thread.
+  /// Spans by thread.
   std::map<std::string, std::vector<Span>> spans() const;
 
  private:

@@ -9,15 +9,15 @@
 
 namespace millrace {
 
-/// Says whose fault a failure is, so that a process can choose its exit code and a caller its reaction.
+/// Classifies a failure, so that a process can choose its exit code and a caller its reaction.
 enum class StatusCode {
   kOk = 0,
   kInvalidConfig,  ///< a flag or a configuration file is wrong: exit code 2
   kBadData,        ///< an input line or a data file does not parse: exit code 3
-  kNotFound,       ///< a file, variable or class that was named is not there: exit code 3
-  kAlreadyExists,  ///< a name or a file is taken
-  kIo,             ///< the system refused to read or write, or a child failed: exit code 3
-  kUnavailable,    ///< a thing may work later (a peer, a lock): exit code 3
+  kNotFound,       ///< a named file, variable or class does not exist: exit code 3
+  kAlreadyExists,  ///< a name or a file is taken already
+  kIo,             ///< the system failed to read or write, or a child failed: exit code 3
+  kUnavailable,    ///< may succeed later (memory, a peer, a lock): exit code 3
   kCancelled,      ///< the user, or another thread's failure, stopped it: exit code 130
   kInternal,       ///< our bug: exit code 4
 };
@@ -25,11 +25,10 @@ enum class StatusCode {
 /// Returns the name of a code as logs print it, for example "bad data".
 std::string_view StatusCodeName(StatusCode code);
 
-/// Carries success, or a code with a message that a user can act on.
+/// Success, or a code with a message that a user can act on.
 ///
-/// A message says what, where (file:line:column, slot, operator, variable), why and what to do, and ends in the
-/// values. Success is one null pointer: it costs a move. Values are immutable but for Context; a Status may be
-/// moved between threads.
+/// A message states what failed, where (file:line:column, slot, operator, variable), why, and what to do, and shows the
+/// values. Success is a null pointer and costs a move. Immutable except for Context; can be moved between threads.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -49,7 +48,7 @@ class [[nodiscard]] Status {
   /// Returns "bad data: part-0:7:3: ..." or "ok".
   std::string ToString() const;
 
-  /// Puts "where: " before the message of a failure; leaves success alone.
+  /// Prepends "where: " to the message of a failure; no-op on success.
   Status&& Context(std::string_view where) &&;
 
  private:
@@ -71,7 +70,7 @@ Status Unavailable(std::string message);
 Status Cancelled(std::string message);
 Status Internal(std::string message);
 
-/// Holds a value, or the Status that says why there is none.
+/// A value, or the Status that explains its absence.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -107,14 +106,14 @@ class [[nodiscard]] Result {
 #define MR_CONCAT_INNER(a, b) a##b
 #define MR_CONCAT(a, b) MR_CONCAT_INNER(a, b)
 
-/// Returns from the calling function when `expression` (a Status) is a failure.
+/// Returns from the calling function if `expression` (a Status) is a failure.
 #define MR_TRY(expression)                       \
   do {                                           \
     ::millrace::Status mr_status = (expression); \
     if (!mr_status.ok()) return mr_status;       \
   } while (false)
 
-/// Assigns the value of a Result to `target` (which may declare a variable), or returns its Status.
+/// Assigns the value of a Result to `target` (which can declare a variable), or returns its Status.
 #define MR_ASSIGN(target, expression) MR_ASSIGN_INNER(target, expression, MR_CONCAT(mr_result_, __COUNTER__))
 #define MR_ASSIGN_INNER(target, expression, temporary)       \
   auto temporary = (expression);                             \

@@ -41,7 +41,7 @@ std::string StderrTail::Text() const {
 
 void StderrTail::Echo(const std::string& line) const {
   const std::string echo = label_ + ": " + line + "\n";
-  // One write, so that lines of several commands do not mix. A closed stderr of ours is no reason to stop.
+  // One write, so lines of several commands do not mix. A closed stderr is ignored.
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, echo.data(), echo.size());
 }
 

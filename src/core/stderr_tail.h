@@ -6,22 +6,22 @@
 
 namespace millrace {
 
-/// Takes what a command writes to stderr: passes each line on to our stderr behind "LABEL: " and keeps the last ones.
+/// Processes a command's stderr: forwards each line to our stderr with the prefix "LABEL: " and keeps the last ones.
 ///
-/// One thread. Memory is bounded: long lines are cut.
+/// One thread. Memory is bounded: long lines are truncated.
 class StderrTail {
  public:
-  /// With `holds` lines are passed on by PassOn alone.
+  /// With `holds`, only PassOn forwards lines.
   StderrTail(std::string label, bool holds) : label_(std::move(label)), holds_(holds) {}
 
   void Append(std::string_view bytes);
-  /// Ends a last line that has no '\n'.
+  /// Ends a last line without '\n'.
   void Finish();
-  /// Passes on the lines that are kept, where they were held back.
+  /// Forwards the kept lines if they were held back.
   void PassOn();
-  /// "\n    LINE" for each kept line behind a heading; empty when nothing was written.
+  /// A heading and "\n    LINE" for each kept line; empty without output.
   std::string ForMessage() const;
-  /// The lines that are kept.
+  /// The kept lines.
   std::string Text() const;
 
  private:

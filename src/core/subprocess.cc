@@ -28,16 +28,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPipeBytes = 1 << 20;
-/// How long the output of a command that has ended may stay open, and silent, before the user is told.
+/// How long an ended command's output can stay open and silent before the user is informed.
 constexpr std::chrono::seconds kHeldOpen{2};
-constexpr int kStderrBytes = 1 << 16;  // between two looks at a stop request: each line is a write of ours
+constexpr int kStderrBytes = 1 << 16;  // between checks for a stop request: we write each line
 
 struct Pipe {
   FileDescriptor read;
   FileDescriptor write;
 };
 
-/// A descriptor above stderr, so that setting up a child's 0, 1 and 2 cannot overwrite it.
+/// A descriptor above stderr, so that setting up a child's 0, 1 and 2 does not overwrite it.
 Result<FileDescriptor> AboveStdio(FileDescriptor fd) {
   if (fd.get() > STDERR_FILENO) return fd;
   FileDescriptor moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -53,7 +53,7 @@ Result<Pipe> MakePipe() {
   Pipe pipe;
   MR_ASSIGN(pipe.read, AboveStdio(std::move(read)));
   MR_ASSIGN(pipe.write, AboveStdio(std::move(write)));
-  // Fewer switches between us and the command. Refused when the user's quota of pipe pages is spent, which is fine.
+  // Fewer context switches. Fails harmlessly if the user's quota of pipe pages is used up.
   (void)::fcntl(pipe.read.get(), F_SETPIPE_SZ, kPipeBytes);
   return pipe;
 }
@@ -100,7 +100,7 @@ Result<pid_t> SpawnGroup(const std::vector<std::string>& argv, const std::string
 
 namespace {
 
-/// An eventfd that a stop request makes readable, for poll.
+/// An eventfd that becomes readable at a stop request, for poll.
 class WakeUp {
  public:
   WakeUp() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -114,17 +114,17 @@ class WakeUp {
   FileDescriptor fd_;
 };
 
-/// Lets a stop request wake a poll on `wake`.
+/// Wakes a poll on `wake` at a stop request.
 struct CallWakeUp {
   const WakeUp* wake;
   void operator()() const { (*wake)(); }
 };
 using WakeOnStop = std::stop_callback<CallWakeUp>;
 
-/// Writes a source to a command's stdin in a thread of its own.
+/// Writes a source to a command's stdin in its own thread.
 ///
-/// What follows the last line end is held back until more comes or the source ends well, so that a command never sees
-/// a line that a truncated archive cut in two.
+/// An incomplete last line is held back until more arrives or the source ends successfully, so a command never sees a
+/// line cut by a truncated archive.
 class StdinWriter {
  public:
   StdinWriter(std::unique_ptr<ByteSource> source, FileDescriptor pipe)
@@ -144,7 +144,7 @@ class StdinWriter {
     sigset_t pipe_signal;
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);  // a command may end before it has read everything
+    ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);  // a command can end before reading everything
     SetNonBlocking(pipe_);
     const WakeOnStop on_stop(stop, CallWakeUp{&wake_});
     failure_ = Caught("the input of a command", [&] { return Copy(stop); });
@@ -186,7 +186,7 @@ class StdinWriter {
         (void)::poll(polled.data(), polled.size(), -1);
         if (stop.stop_requested()) return false;
       } else if (errno != EINTR) {
-        return false;  // EPIPE: the command wants no more, as `head` does
+        return false;  // EPIPE: the command stopped reading, like `head`
       }
     }
     return true;
@@ -195,7 +195,7 @@ class StdinWriter {
   std::unique_ptr<ByteSource> source_;
   FileDescriptor pipe_;
   WakeUp wake_;
-  Status failure_;  ///< read after the thread was joined
+  Status failure_;  ///< read after joining the thread
   std::jthread thread_;
 };
 
@@ -210,7 +210,7 @@ Status ExitFailure(const siginfo_t& info) {
   std::string what = "command exited with status " + std::to_string(code);
   if (code == 127) what += " (command not found)";
   if (code == 126) what += " (command cannot be executed)";
-  // The shell's way to say that a part of the command was killed.
+  // The shell's convention for a killed part of the command.
   if (code > 128 && ::sigdescr_np(code - 128) != nullptr) {
     what = "command " + SignalText(code - 128) + ", status " + std::to_string(code);
   }
@@ -273,7 +273,7 @@ class Subprocess final : public ByteSource {
       (void)::poll(polled.data(), polled.size(), static_cast<int>(std::max<int64_t>(left.count(), 0)));
       if (polled[1].revents != 0) ReadStderr(kStderrBytes);
       if ((polled[0].revents & POLLIN) != 0 || polled[2].revents != 0) return true;
-      // Behind its output a command may still run for long, and only its exit says whether all went well.
+      // After closing its output a command can run for long, and only its exit status shows success.
       if (polled[0].revents != 0) out_.Close();
       TellOfHeldOutput();
       if (left.count() <= 0) return false;
@@ -282,7 +282,7 @@ class Subprocess final : public ByteSource {
   }
 
  private:
-  /// Sleeps until there is something to do; reads stderr. Fails at a stop request and after the silence timeout.
+  /// Sleeps until there is work; reads stderr. Fails after a stop request or the silence timeout.
   Status Wait(Clock::time_point start, const std::stop_token& stop) {
     const WakeOnStop on_stop(stop, CallWakeUp{&wake_});
     if (stop.stop_requested()) return Cancelled("stopped while " + activity_);
@@ -297,7 +297,7 @@ class Subprocess final : public ByteSource {
       wait_ms = static_cast<int>(std::min<int64_t>(left.count(), 3600 * 1000));
     }
     if (out_.is_open() && !is_held_told_ && (wait_ms < 0 || wait_ms > 1000)) wait_ms = 1000;
-    if (!out_.is_open() && !pidfd_.is_open()) wait_ms = 5;  // a kernel without pidfd_open: look now and then
+    if (!out_.is_open() && !pidfd_.is_open()) wait_ms = 5;  // without pidfd_open in the kernel: poll periodically
     (void)::poll(polled.data(), polled.size(), wait_ms);
     if (stop.stop_requested()) return Cancelled("stopped while " + activity_);
     if (polled[1].revents != 0) ReadStderr(kStderrBytes);
@@ -305,8 +305,8 @@ class Subprocess final : public ByteSource {
     return Status::Ok();
   }
 
-  /// Nothing shows why a run stands still whose command is over: what it started may write still, so that its output
-  /// is read to the end, or just hold it, as a daemon that did not close it.
+  /// A run can wait for a command that has ended, without visible reason. Grandchildren may still write to the pipe, so
+  /// it is read to the end, or only keep it open, like a daemon that did not close it.
   void TellOfHeldOutput() {
     if (is_held_told_ || !out_.is_open()) return;
     const Clock::time_point now = Clock::now();
@@ -314,7 +314,7 @@ class Subprocess final : public ByteSource {
       siginfo_t info{};
       const bool has_ended =
           ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
-      // What ends behind a silence leaves an end of file (and perhaps a last line) that nobody has read yet.
+      // After a silence, there may be an unread end of file, perhaps with a last line.
       pollfd waits{out_.get(), POLLIN, 0};
       is_held_told_ = has_ended && ::poll(&waits, 1, 0) == 0;
       if (is_held_told_) {
@@ -330,14 +330,14 @@ class Subprocess final : public ByteSource {
     const std::string seconds = GeneralNumber(std::chrono::duration<double>(timeout_).count());
     ReadStderr(kPipeBytes);
     tail_.Finish();
-    (void)Reap();  // the silence is what counts, whatever the input said
+    (void)Reap();  // report the silence, regardless of the input
     failure_ = Unavailable(std::string("command wrote nothing for ") + seconds + " seconds and was killed" +
                            tail_.ForMessage());
     return failure_;
   }
 
-  /// Reads what waits in the pipe, `most` bytes of it: a command that writes for ever would keep us here, deaf to stop
-  /// requests and to the timeout.
+  /// Reads up to `most` bytes from the pipe: an endlessly writing command would otherwise block stop requests and the
+  /// timeout.
   void ReadStderr(int most) {
     std::array<char, 4096> buffer;
     for (int left = most; err_.is_open() && left > 0;) {
@@ -353,16 +353,16 @@ class Subprocess final : public ByteSource {
     }
   }
 
-  /// Ok when the command and its input ended well.
+  /// Ok if the command and its input succeeded.
   Status AwaitExit(Clock::time_point start, const std::stop_token& stop) {
     siginfo_t info{};
     for (;;) {
-      // The process stays a zombie (WNOWAIT) until its group was killed, so that its number cannot be given anew.
+      // The process stays a zombie (WNOWAIT) until its group is killed, so its pid is not reused.
       info.si_pid = 0;
       if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
         if (errno == EINTR) continue;
         failure_ = IoErrorFromErrno("cannot wait for the command", errno);
-        // Somebody else has waited for it, and its number may be another process's by now.
+        // Another waiter has reaped it, and its pid may already be reused.
         guard_->Withdraw(pid_);
         pid_ = -1;
         return failure_;
@@ -384,7 +384,7 @@ class Subprocess final : public ByteSource {
     return failure_;
   }
 
-  /// The failure that a program of ours tells; ok: none, or another one.
+  /// The failure reported by a program of ours; ok: none, or another one.
   Status OwnFailure(const siginfo_t& info) const {
     const std::string text = tail_.Text();
     if (!explains_failure_ || info.si_code != CLD_EXITED || text.empty()) return Status::Ok();
@@ -392,7 +392,7 @@ class Subprocess final : public ByteSource {
     return info.si_status == kExitInvalidConfig ? InvalidConfig(text) : Status::Ok();
   }
 
-  /// Ends whatever is left of the command's group. Returns what ended its input, if that was a failure.
+  /// Kills the rest of the command's group. Returns the failure of its input, if any.
   Status Reap() {
     ::kill(-pid_, SIGKILL);
     guard_->Withdraw(pid_);
@@ -402,7 +402,7 @@ class Subprocess final : public ByteSource {
     return writer_ ? writer_->Join() : Status::Ok();
   }
 
-  pid_t pid_;  ///< -1 once it was reaped
+  pid_t pid_;  ///< -1 after it was reaped
   FileDescriptor pidfd_;
   std::chrono::milliseconds timeout_;
   bool explains_failure_;
@@ -411,7 +411,7 @@ class Subprocess final : public ByteSource {
   FileDescriptor out_;
   FileDescriptor err_;
   StderrTail tail_;
-  std::optional<Clock::time_point> silent_since_;  ///< nullopt: somebody has just read something
+  std::optional<Clock::time_point> silent_since_;  ///< nullopt: data was just read
   bool is_held_told_ = false;
   WakeUp wake_;
   Status failure_;
@@ -423,7 +423,7 @@ class Subprocess final : public ByteSource {
 std::vector<char*> EnvironmentWith(const std::string& entry) {
   std::vector<char*> all;
   for (char** at = environ; *at != nullptr; ++at) {
-    // A trainer that a command starts has a guard of its own, whose mark takes the place of ours.
+    // A trainer started by a command has its own guard, whose mark replaces ours.
     if (!std::string_view(*at).starts_with("MILLRACE_GUARD=")) all.push_back(*at);
   }
   all.push_back(const_cast<char*>(entry.c_str()));

@@ -16,23 +16,24 @@
 
 namespace millrace {
 
-/// What a process is started with: our environment, and `entry` in place of a guard's mark. Points into both.
+/// The environment of a new process: ours, with `entry` replacing a guard's mark. Points into both.
 std::vector<char*> EnvironmentWith(const std::string& entry);
 
-/// Starts a program (looked up in PATH) in a process group of its own, with these descriptors, above 2 all of them, as
-/// its standard input (below 0: /dev/null), output and error, `mark` in its environment, and signals as a shell leaves
-/// them. Others that are open are closed on exec. kNotFound, kIo.
+/// Starts a program (found in PATH) in its own process group with these descriptors, all above 2, as standard input
+/// (below 0: /dev/null), output and error; adds `mark` to its environment and resets signals like a shell. Other open
+/// descriptors are closed on exec. Fails with kNotFound if the program is missing, kIo if it cannot start.
 Result<pid_t> SpawnGroup(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err);
 
 /// Kills the process groups of commands when this process dies, even by SIGKILL.
 ///
-/// A small shell in a group of its own reads the other end of a pipe, on which groups are announced and withdrawn;
-/// when the pipe closes, because this object or this process ended, it kills what is left. (PR_SET_PDEATHSIG would
-/// reach only the shell of a command, not what the shell started, and fires when the starting thread ends.) What left
-/// its group, as daemons do, is known by mark() in its environment, and killed as well.
-/// Thread-safe. Must outlive the commands that were started with it.
+/// A small shell in its own group reads the other end of a pipe, through which groups are announced and withdrawn. When
+/// the pipe closes, because this object or this process ended, it kills the remaining groups. (PR_SET_PDEATHSIG would
+/// reach only a command's shell, not its children, and fires when the starting thread ends.) It also kills processes
+/// that left their group, like daemons, recognized by mark() in their environment. Thread-safe. Must outlive the
+/// commands started with it.
 class ChildGuard {
  public:
+  /// Fails with kIo if the shell or its pipe cannot be created.
   static Result<std::unique_ptr<ChildGuard>> Create();
   ~ChildGuard();
 
@@ -50,38 +51,39 @@ class ChildGuard {
   FileDescriptor pipe_;
 };
 
-/// What a command is and how it is fed.
+/// A command and its input.
 struct SubprocessOptions {
   /// Program (looked up in PATH) and arguments.
   std::vector<std::string> argv;
-  /// What messages and the echo of its stderr begin with: the file's name.
+  /// Prefix of messages and of its forwarded stderr: the file name.
   std::string label;
-  /// Its stdin: a file's descriptor, or `input`, or neither: /dev/null.
+  /// Its stdin: a file's descriptor, or `input`; if neither is set, /dev/null.
   FileDescriptor stdin_file;
-  /// Bytes that a thread writes to its stdin. A failure of this source is the failure of the command.
+  /// A thread writes these bytes to its stdin. A failure of this source becomes the command's failure.
   std::unique_ptr<ByteSource> input;
-  /// The command is killed when it writes nothing for so long while somebody waits for it; 0: never.
+  /// Kills the command if it writes nothing for this long while a reader waits; 0: never.
   std::chrono::milliseconds silence_timeout{0};
-  /// A program of ours, which may end with kExitBadData or kExitInvalidConfig: what it wrote to its stderr is then the
-  /// failure. It is passed on behind a good end alone.
+  /// A program of ours that can end with kExitBadData or kExitInvalidConfig: its stderr is then the failure's message.
+  /// Its stderr is forwarded only on success.
   bool explains_failure = false;
-  /// While what it is stopped, in a message: one that only stands for a file is none of the user's commands.
+  /// What was stopped, in messages; a command that only represents a file is not the user's.
   std::string activity = "a command ran";
 };
 
-/// What such a program ends with (EX_DATAERR and EX_CONFIG of sysexits.h): Status codes of these names.
+/// Exit codes of such a program (EX_DATAERR and EX_CONFIG of sysexits.h), for the Status codes of these names.
 constexpr int kExitBadData = 65;
 constexpr int kExitInvalidConfig = 78;
 
-/// The argv that runs a shell command: bash --norc -o pipefail -c COMMAND, with `arguments` as $1, $2, ...
+/// The argv of a shell command: bash --norc -o pipefail -c COMMAND, with `arguments` as $1, $2, ...
 std::vector<std::string> ShellArgv(const std::string& command, const std::vector<std::string>& arguments = {});
 
-/// Runs a command and delivers what it writes to stdout.
+/// Runs a command and delivers its stdout.
 ///
-/// The command has a process group of its own; the whole group is killed when the object dies, which takes less than
-/// a second. Lines of its stderr go to ours behind "LABEL: ", and the last ones into the failure. Read's failures:
-/// "command exited with status 3", "command not found (status 127)", "command killed by signal 9 (Killed)",
-/// "command wrote nothing for 5 seconds and was killed". One thread at a time.
+/// The command has its own process group; the destructor kills the whole group within a second. Lines of its stderr are
+/// forwarded to ours with the prefix "LABEL: ", and the last ones are part of a failure. Fails with kNotFound for a
+/// missing program, kIo if it cannot start. Read fails with kIo: "command exited with status 3", "command not found
+/// (status 127)", "command killed by signal 9 (Killed)"; with kUnavailable: "command wrote nothing for 5 seconds and
+/// was killed". One thread at a time.
 Result<std::unique_ptr<ByteSource>> StartSubprocess(SubprocessOptions options, ChildGuard& guard);
 
 }  // namespace millrace

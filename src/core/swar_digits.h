@@ -8,37 +8,37 @@ namespace millrace {
 
 static_assert(std::endian::native == std::endian::little, "the digit tricks read little-endian words");
 
-/// Up to eight decimal digits at `text`, of which eight bytes may be read.
+/// Up to eight decimal digits at `text`; eight bytes are readable.
 struct DigitRun {
   uint64_t value = 0;
-  uint32_t digits = 0;  ///< 0 to 8; 8 may go on
+  uint32_t digits = 0;  ///< 0 to 8; after 8, more can follow
 };
 
-/// Digits, a point and more digits at `text`, all within eight bytes of which the last is something else.
+/// Digits, a point and more digits at `text`, within eight bytes of which the last is another character.
 struct DecimalRun {
   uint32_t mantissa = 0;     ///< all digits as one number, below 10^6
-  uint32_t after_point = 0;  ///< digits behind the point
-  uint32_t bytes = 0;        ///< 0: something else stands there
+  uint32_t after_point = 0;  ///< digits after the point
+  uint32_t bytes = 0;        ///< 0: no such number
 };
 
-/// Eight bytes of text as one word, the first one lowest.
+/// Loads eight bytes of text as one word, the first byte lowest.
 inline uint64_t LoadWord(const char* text) {
   uint64_t word = 0;
   std::memcpy(&word, text, sizeof(word));
   return word;
 }
 
-/// A bit in each byte of a word where its digits may end. What follows a number waits for that place alone, so it is
-/// found in as few steps as there can be: digits have the bit 0x10; white space, point, sign and 'e' have not. Other
-/// characters have it as well, and are found while the processor goes on.
+/// A bit in each byte of a word where digits may end. Later work waits only for this position, so it is found in the
+/// fewest steps: digits have bit 0x10; white space, point, sign and 'e' do not. Other characters have it too and are
+/// detected in parallel.
 inline uint64_t DigitEnds(uint64_t word) { return ~word & 0x1010101010101010U; }
 
-/// Turns the lowest `count` bytes of `text`, 1 to 8, the first one lowest, into a number with three multiplications and
-/// no loop (Mula and Lemire's way of parsing eight digits). False when they are not all digits.
+/// Converts the lowest `count` bytes of `text`, 1 to 8, the first byte lowest, to a number with three multiplications
+/// and no loop (Mula and Lemire's method for eight digits). False unless all are digits.
 inline bool NumberOfDigits(uint64_t text, uint32_t count, uint64_t* number) {
   const uint64_t digits = (text ^ 0x3030303030303030U) << (64 - 8 * count);  // leading zeros come in from below
-  // A byte is a digit when its high nibble is 0 now and stays 0 after adding 6. A carry only reaches bytes after one
-  // that is not a digit.
+  // A byte is a digit if its high nibble is 0 now and stays 0 after adding 6. A carry only reaches bytes after a
+  // non-digit.
   const uint64_t others = ((digits + 0x0606060606060606U) | digits) & 0xf0f0f0f0f0f0f0f0U;
   const uint64_t pairs = digits * 10 + (digits >> 8);
   constexpr uint64_t kPairs = 0x000000ff000000ffU;
@@ -46,8 +46,7 @@ inline bool NumberOfDigits(uint64_t text, uint32_t count, uint64_t* number) {
   return others == 0;
 }
 
-/// Reads up to eight digits. When one of the bytes before the next white space, point, sign or 'e' is no digit, there
-/// are none.
+/// Reads up to eight digits. Returns none if a byte before the next white space, point, sign or 'e' is not a digit.
 inline DigitRun ReadDigits(const char* text) {
   const uint64_t word = LoadWord(text);
   const uint64_t ends = DigitEnds(word);
@@ -57,7 +56,7 @@ inline DigitRun ReadDigits(const char* text) {
   return {value, digits};
 }
 
-/// Reads "12.345": the point is taken out of the word, then it is a number.
+/// Reads "12.345" by removing the point from the word.
 inline DecimalRun ReadShortDecimal(const char* text) {
   const uint64_t word = LoadWord(text);
   const uint64_t ends = DigitEnds(word);
@@ -75,8 +74,8 @@ inline DecimalRun ReadShortDecimal(const char* text) {
 
 inline constexpr uint64_t kPowersOfTen[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
-/// Reads an unsigned 64-bit integer of at most 20 digits without a sign; 24 bytes may be read. Returns the byte after
-/// it, or null when there is no digit, or more digits or more than 2^64 - 1.
+/// Reads an unsigned 64-bit integer of at most 20 digits without a sign; 24 bytes are readable. Returns the byte after
+/// it, or null without digits or if it is too large.
 inline const char* ReadUint64(const char* text, uint64_t* value) {
   DigitRun run = ReadDigits(text);
   if (run.digits < 8) [[likely]] {

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::string_view kKept = "\n\t";
 
-std::atomic<std::FILE*> g_raw{nullptr};  ///< standard error before it was guarded
+std::atomic<std::FILE*> g_raw{nullptr};  ///< standard error before guarding
 
-/// Where the last character begins, if its rest is still to come: a long message is written in pieces.
+/// Start of the last character if it is incomplete: long messages are written in pieces.
 size_t EndOfWholeCharacters(std::string_view text) {
   for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -28,7 +28,7 @@ size_t EndOfWholeCharacters(std::string_view text) {
 }
 
 ssize_t WriteHarmless(void* /*cookie*/, const char* bytes, size_t size) {
-  static auto* const mutex = new std::mutex;  // threads may print while what is static goes
+  static auto* const mutex = new std::mutex;  // never destroyed: threads may print during static destruction
   static auto* const rest = new std::string;
   const std::lock_guard lock(*mutex);
   std::string text = *rest;
@@ -42,7 +42,7 @@ ssize_t WriteHarmless(void* /*cookie*/, const char* bytes, size_t size) {
   return static_cast<ssize_t>(size);
 }
 
-/// std::cerr keeps the stream that stderr was at the start.
+/// std::cerr keeps the initial stderr stream.
 class ToStandardError final : public std::streambuf {
  protected:
   std::streamsize xsputn(const char* text, std::streamsize size) override {
@@ -61,7 +61,7 @@ void GuardStandardError() {
   cookie_io_functions_t functions{};
   functions.write = WriteHarmless;
   std::FILE* const guarded = ::fopencookie(nullptr, "w", functions);
-  if (guarded == nullptr) return;  // no memory: there is more to worry about
+  if (guarded == nullptr) return;  // no memory: continue unguarded
   std::setvbuf(guarded, nullptr, _IONBF, 0);
   g_raw = stderr;
   stderr = guarded;

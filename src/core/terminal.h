@@ -5,16 +5,16 @@
 
 namespace millrace {
 
-/// From here on what this process writes to `stderr` and std::cerr, and what glog logs there, is Harmless: control
-/// characters but for "\n" and "\t", and bytes that are no UTF-8, are shown as "\x1b". So no message has to think of
-/// names and values that came with data or a model. For programs, once, before threads are started.
+/// Escapes all later output of this process to `stderr`, std::cerr and glog's log there like Harmless: control
+/// characters except "\n" and "\t", and invalid UTF-8, become "\x1b". Messages then need not escape names and values
+/// from data or a model. Call it once per program, before starting threads.
 void GuardStandardError();
 
-/// The stream itself, for what moves the cursor on purpose.
+/// The unescaped stream, for intentional cursor movement.
 std::FILE* Unguarded(std::FILE* stream);
 
-/// Writes text to standard output with the same escaping. Do not use it for data. False if it could not be written,
-/// with the reason in errno.
+/// Writes text to standard output with the same escaping. Do not use it for data. Returns false, with the reason in
+/// errno, if it could not be written.
 bool PrintOut(const std::string& text);
 
 }  // namespace millrace

@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-/// The truth value that a text is, as pandas, Spark and databases write them; nothing of any other text.
+/// Parses a boolean as written by pandas, Spark and databases; nullopt for any other string.
 inline std::optional<bool> ReadTruthValue(std::string_view text) {
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;

@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// Allocates as std::allocator, but leaves new elements as they are when none is given to copy: resize() then costs
-/// no pass over memory that is about to be written anyway.
+/// Allocates like std::allocator but leaves new elements uninitialized, so resize() does not touch memory that will be
+/// overwritten anyway.
 template <class T>
 struct UninitializedAllocator : std::allocator<T> {
   using std::allocator<T>::allocator;
@@ -25,7 +25,7 @@ struct UninitializedAllocator : std::allocator<T> {
   }
 };
 
-/// A vector of numbers whose resize() does not write. Elements must be assigned before they are read.
+/// A vector of numbers whose resize() does not write. Assign elements before reading them.
 template <class T>
 using UninitializedVector = std::vector<T, UninitializedAllocator<T>>;
 

@@ -2,7 +2,7 @@
 
 namespace millrace {
 
-/// The project's version, such as "0.1.0", as CMakeLists.txt says it.
+/// The project's version from CMakeLists.txt, such as "0.1.0".
 const char* MillraceVersion();
 
 }  // namespace millrace

@@ -11,25 +11,25 @@
 
 namespace millrace {
 
-/// How floats travel.
+/// Encoding of floats in messages.
 enum class WireFloat : uint8_t {
   kFloat32,
-  kBFloat16,  ///< the first 16 bits, rounded to even: 8 bits of precision
+  kBFloat16,  ///< upper 16 bits, rounded to even: 8 bits of precision
 };
 
-/// The nearest bfloat16, the one with an even last bit of two; a NaN stays one.
+/// The nearest bfloat16, ties to even; NaN stays NaN.
 inline uint16_t ToBFloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((bits >> 16U) | 0x40U);
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
 }
 inline float FromBFloat16(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16U); }
-/// What comes of a value that is sent.
+/// The value the receiver gets.
 inline float AsSent(float value, WireFloat as) {
   return as == WireFloat::kFloat32 ? value : FromBFloat16(ToBFloat16(value));
 }
 
-/// Appends values to a message. Their bytes are those of this machine: the ranks of a job are of one kind.
+/// Appends values to a message in this machine's byte order: all ranks of a job must have the same.
 class WireWriter {
  public:
   explicit WireWriter(std::string* out) : out_(out) {}
@@ -39,14 +39,14 @@ class WireWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     out_->append(reinterpret_cast<const char*>(&value), sizeof(T));
   }
-  /// How many, then the values.
+  /// Writes the count, then the values.
   template <class T>
   void PutAll(std::span<const T> values) {
     static_assert(std::is_trivially_copyable_v<T>);
     Put(static_cast<uint64_t>(values.size()));
     out_->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   }
-  /// How many, then the floats as they travel.
+  /// Writes the count, then the encoded floats.
   void PutFloats(std::span<const float> values, WireFloat as) {
     if (as == WireFloat::kFloat32) return PutAll(values);
     Put(static_cast<uint64_t>(values.size()));
@@ -65,7 +65,7 @@ class WireWriter {
   std::string* out_;
 };
 
-/// Takes values from the front of a message. What is not there is zero or empty, and ok() is false from then on.
+/// Reads values from the front of a message. Missing data gives zero or empty values, and ok() is false from then on.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : bytes_(bytes) {}
@@ -77,7 +77,7 @@ class WireReader {
     Take(&value, sizeof(T));
     return value;
   }
-  /// What PutAll wrote.
+  /// Reads the values of PutAll.
   template <class T>
   void GetAll(std::vector<T>* values) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -86,7 +86,7 @@ class WireReader {
     values->resize(ok_ ? count : 0);
     Take(values->data(), values->size() * sizeof(T));
   }
-  /// What PutAll wrote, as a view of the message.
+  /// The bytes of PutAll's values, as a view of the message.
   template <class T>
   std::string_view GetBytesOfAll() {
     const auto count = Get<uint64_t>();
@@ -95,14 +95,14 @@ class WireReader {
     bytes_.remove_prefix(bytes.size());
     return bytes;
   }
-  /// What PutFloats wrote.
+  /// Reads the floats of PutFloats.
   void GetFloats(WireFloat as, std::vector<float>* values) {
     const auto count = Get<uint64_t>();
     ok_ = ok_ && count <= bytes_.size() / SizeOf(as);
     values->resize(ok_ ? count : 0);
     GetFloats(as, values->data(), values->size());
   }
-  /// `count` of them, without how many they are.
+  /// Reads `count` floats written without a count.
   void GetFloats(WireFloat as, float* values, size_t count) {
     if (as == WireFloat::kFloat32) return Take(values, count * sizeof(float));
     ok_ = ok_ && count <= bytes_.size() / sizeof(uint16_t);
@@ -114,7 +114,7 @@ class WireReader {
     }
     bytes_.remove_prefix(count * sizeof(uint16_t));
   }
-  /// The last value of the message; what is left ends before it.
+  /// Removes and returns the last value of the message.
   template <class T>
   T GetLast() {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -125,7 +125,7 @@ class WireReader {
     bytes_.remove_suffix(sizeof(T));
     return value;
   }
-  /// What PutText wrote; a view of the message.
+  /// Reads the text of PutText; a view of the message.
   std::string_view GetText() {
     const auto size = Get<uint64_t>();
     ok_ = ok_ && size <= bytes_.size();
@@ -135,7 +135,7 @@ class WireReader {
   }
   std::string_view rest() const { return bytes_; }
   bool ok() const { return ok_; }
-  /// What was taken does not fit what is here.
+  /// Marks the message as inconsistent.
   void Fail() { ok_ = false; }
 
  private:

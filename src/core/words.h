@@ -5,16 +5,15 @@
 
 namespace millrace {
 
-/// Says what somebody should know from wherever it is met, by any thread: whole lines, with their ends, to stderr or to
-/// who listens.
+/// Shows a message to the user, from any thread: whole lines, with their ends, on stderr or to the listener.
 void Say(const std::string& lines);
 
-/// Whether a line of progress may stand there without its end, which kClearLine takes away.
+/// Whether a progress line without line end can be on the terminal; kClearLine removes it.
 bool ShowsProgress(std::FILE* out);
 inline constexpr char kClearLine[] = "\r\033[K";
 
-/// From now on `listener` gets what Say is given, on the thread that says it; for processes whose stderr is not ours.
-/// Once, before anything is said.
+/// Redirects later calls of Say to `listener`, on the calling thread; for processes whose stderr is not ours. Call it
+/// once, before any Say.
 void ListenToWords(void (*listener)(const std::string& lines));
 
 }  // namespace millrace

@@ -9,12 +9,12 @@
 
 namespace millrace {
 
-/// XXH64 of bytes that come in pieces: the same as of all of them at once. One thread; no allocation.
+/// XXH64 of bytes added in pieces; equals the hash of all bytes at once. One thread; does not allocate.
 class XxHash64Stream {
  public:
   explicit XxHash64Stream(uint64_t seed = 0) { XXH64_reset(&state_, seed); }
   void Add(std::string_view bytes) { XXH64_update(&state_, bytes.data(), bytes.size()); }
-  /// Of what was added so far.
+  /// The hash of the bytes added so far.
   uint64_t Hash() const { return XXH64_digest(&state_); }
 
  private:

@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-// The C data interface of Apache Arrow, a published ABI: by these structs libraries of one process hand columns to each
-// other without copying them, and without knowing each other. Names and layout are the ABI's, as are the guards, so
-// that others may define the same beside us.
+// The C data interface of Apache Arrow, a published ABI for exchanging columns between libraries of one process without
+// copying and without compile-time dependencies. Names, layout and guards are the ABI's, so other headers can define
+// the same structs.
 extern "C" {
 
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
-/// What the values of a column are.
+/// Describes the values of a column.
 struct ArrowSchema {
   const char* format;  ///< "l": int64, "u": UTF-8 with offsets of 32 bits, "+s": a struct of columns, ...
   const char* name;
@@ -19,18 +19,18 @@ struct ArrowSchema {
   int64_t n_children;
   ArrowSchema** children;
   ArrowSchema* dictionary;
-  void (*release)(ArrowSchema*);  ///< null once it was called
+  void (*release)(ArrowSchema*);  ///< null after it was called
   void* private_data;
 };
 
-/// The values of a column, or, as a struct, of some rows.
+/// The values of a column; as a struct, a part of the rows.
 struct ArrowArray {
   int64_t length;
-  int64_t null_count;  ///< -1: nobody counted
+  int64_t null_count;  ///< -1: unknown
   int64_t offset;      ///< of the first value in the buffers
   int64_t n_buffers;
   int64_t n_children;
-  const void** buffers;  ///< the first one has a bit for each value that is there; null: all are
+  const void** buffers;  ///< the first is a validity bitmap; null: all values are valid
   ArrowArray** children;
   ArrowArray* dictionary;
   void (*release)(ArrowArray*);
@@ -42,10 +42,10 @@ struct ArrowArray {
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 
-/// Rows that come batch by batch. Calls return 0, or an errno.
+/// Rows in batches. Calls return 0 or an errno.
 struct ArrowArrayStream {
   int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
-  int (*get_next)(ArrowArrayStream*, ArrowArray* out);  ///< the end: one that is released already
+  int (*get_next)(ArrowArrayStream*, ArrowArray* out);  ///< at the end `out` is already released
   const char* (*get_last_error)(ArrowArrayStream*);
   void (*release)(ArrowArrayStream*);
   void* private_data;
@@ -56,12 +56,12 @@ struct ArrowArrayStream {
 
 namespace millrace {
 
-/// Owns one of these structs, and releases it.
+/// Owns and releases one of these structs.
 template <class T>
 class ArrowOwner {
  public:
   ArrowOwner() = default;
-  /// Takes over what `given` owns.
+  /// Takes ownership from `given`.
   explicit ArrowOwner(T* given) : value_(*given) { given->release = nullptr; }
   ArrowOwner(ArrowOwner&& other) noexcept : value_(other.value_) { other.value_.release = nullptr; }
   ArrowOwner& operator=(ArrowOwner&& other) noexcept {

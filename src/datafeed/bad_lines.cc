@@ -27,9 +27,9 @@ constexpr int64_t kFractionFrom = 1000;
 constexpr int kLockTries = 50;
 constexpr std::chrono::milliseconds kLockPause{2};
 
-/// Keeps the others out that write to a quarantine, datasets of the same job as a rule: what they read of it is whole.
-/// A file system without locks lets them in, and so does one who holds the lock for longer than a record takes: a
-/// process that hangs is not to hang others.
+/// Locks a quarantine file against other writers, usually datasets of the same job, so that complete records are read.
+/// Continues without the lock if the file system has no locks, or if another process holds it longer than a record
+/// takes, so that a hanging process does not block others.
 class FileLock {
  public:
   explicit FileLock(const FileDescriptor& file) : fd_(file.get()) {
@@ -87,7 +87,7 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
     lines->quarantine_path_ = QuarantinePath(policy, output_dir);
     const std::filesystem::path folder = std::filesystem::path(lines->quarantine_path_).parent_path();
     if (!output_dir.empty() && folder == (std::filesystem::path(output_dir) / "file").parent_path()) {
-      std::error_code ignored;  // opening the file says what is wrong
+      std::error_code ignored;  // opening the file reports the error
       std::filesystem::create_directories(folder, ignored);
     }
     if (lines->quarantine_path_.empty()) {
@@ -102,7 +102,7 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
           "data_desc.bad_lines: \"" + input +
           "\" is an input file, and bad lines would be written to its end: name another quarantine_path");
     }
-    // Appended to, so that what an interrupted run or an earlier pass found is kept.
+    // Append, to keep what an interrupted run or an earlier pass found.
     lines->quarantine_ =
         FileDescriptor(::open(lines->quarantine_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
     if (!lines->quarantine_.is_open()) {
@@ -127,9 +127,9 @@ Status BadLines::TakeQuarantined() {
   MR_ASSIGN(const std::string text, ReadFile(quarantine_path_));
   const std::string_view rest = Remember(text);
   remembered_ = static_cast<int64_t>(text.size() - rest.size());
-  // Without the lock it may be another's, who is writing it.
+  // Without the lock, another process may be writing this record.
   if (rest.empty() || !lock.is_held()) return Status::Ok();
-  // A run was killed while it wrote this one.
+  // A killed run left this record incomplete.
   if (::ftruncate(quarantine_.get(), static_cast<off_t>(text.size() - rest.size())) == 0) return Status::Ok();
   return IoErrorFromErrno("cannot write bad lines to \"" + quarantine_path_ + "\"", errno);
 }
@@ -167,7 +167,7 @@ Status BadLines::TakeOfOtherRanks() {
     std::error_code absent;
     if (!is_one || name == own.filename() || !at->is_regular_file(absent)) continue;
     MR_ASSIGN(const std::string text, ReadFile(at->path().string()));
-    Remember(text);  // behind it is what that rank is writing
+    Remember(text);  // an incomplete last record is still being written
   }
   return Status::Ok();
 }

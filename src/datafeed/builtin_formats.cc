@@ -32,10 +32,10 @@
 namespace millrace {
 namespace {
 
-/// A format: what programs read its files with, and what datasets do.
+/// A format, for readers of programs and for datasets.
 struct BuiltinFormat {
   FileFormat file;
-  FeedKind feed = {};  ///< without a maker: its reader serves datasets as well (FeedOfReader)
+  FeedKind feed = {};  ///< without a maker, its reader also serves datasets (FeedOfReader)
 };
 
 LineCut CutBy(const Framing& framing) {
@@ -53,7 +53,7 @@ FeedKind FeedOfPictures() {
   return feed;
 }
 
-/// Adds to a format of rows with named columns that features make slots of these.
+/// Extends a format of rows with named columns by features.
 template <class Feed>
 FeedKind WithColumns(FeedKind kind) {
   kind.columns = Feed::Create;
@@ -69,7 +69,7 @@ FeedKind WithColumns(FeedKind kind) {
   return kind;
 }
 
-/// Of a format that is of no use without features: `what` of it are no slots.
+/// The maker of a format that requires features: `what` are not slots.
 FeedKind::Maker NeedsFeatures(std::string_view what) {
   return [what](const SlotSchema&, const DataFeedDesc&) -> Result<std::unique_ptr<DataFeed>> {
     return InvalidConfig("data_desc.feature: " + std::string(what) +
@@ -84,7 +84,7 @@ FeedKind JsonFeedKind() {
            {.no_trailing_values = "has an object in each line; keys that no feature takes are left out anyway"}}});
 }
 
-/// Of columnar files, which pyarrow reads.
+/// For columnar files, read by pyarrow.
 FeedKind CellFeedKind(std::string_view format) {
   FeedKind feed = WithColumns<CellFeed>(
       {.maker = NeedsFeatures("the columns of a file"),
@@ -97,7 +97,7 @@ FeedKind CellFeedKind(std::string_view format) {
   return feed;
 }
 
-/// The formats, in the order in which messages name them.
+/// The formats, in the order of messages.
 std::vector<BuiltinFormat> Formats() {
   using Record = FeatureRecord::Format;
   constexpr FormatTraits kFeatures = {.no_trailing_values =

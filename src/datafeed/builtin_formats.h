@@ -7,12 +7,13 @@ namespace millrace {
 class DataFeedFactory;
 class ReaderRegistry;
 
-// Both lists are made of the one in builtin_formats.cc: a format is a line there.
+// Both lists are created from the one in builtin_formats.cc: add a format there.
 
-/// Adds the file formats that Millrace brings along, and MultiSlot text, for programs (`open_files`).
+/// Adds the built-in file formats and MultiSlot text for programs (`open_files`). Fails with kAlreadyExists if a name
+/// is taken.
 Status AddBuiltinFormats(ReaderRegistry* readers);
-/// Adds the same formats for datasets, as data feeds of their names. MultiSlot text has feeds of other names
-/// (datafeed/multi_slot_feed.h).
+/// Adds the same formats for datasets, as data feeds with the formats' names. MultiSlot text has separate feeds
+/// (datafeed/multi_slot_feed.h). Fails with kAlreadyExists if a name is taken.
 Status AddBuiltinFormats(DataFeedFactory* feeds);
 
 }  // namespace millrace

@@ -30,7 +30,7 @@ void SetNumber(T number, size_t at, std::string* bytes) {
   std::memcpy(bytes->data() + at, &number, sizeof(number));
 }
 
-/// False where fewer bytes are left.
+/// False if fewer bytes remain.
 template <class T>
 bool Take(std::string_view* bytes, T* number) {
   if (bytes->size() < sizeof(*number)) return false;
@@ -147,7 +147,7 @@ class CellRows final : public ColumnFeed {
 
 constexpr const char* kStart =
     "import os, sys\n"
-    "sys.path[:] = [path for path in sys.path if path]\n"  // not the folder that the program runs in
+    "sys.path[:] = [path for path in sys.path if path]\n"  // remove the working directory
     "try:\n"
     "  from millrace import _millrace\n"
     "  from millrace.columnar_records import main\n"
@@ -167,7 +167,7 @@ std::string& PythonOfProcess() {
   return *program;
 }
 
-/// An interpreter that has the package, as far as one can tell.
+/// An interpreter that probably has the package.
 std::string PythonOfPackage() {
   if (!PythonOfProcess().empty()) return PythonOfProcess();
   if (const char* const given = std::getenv("MILLRACE_PYTHON"); given != nullptr && *given != '\0') return given;
@@ -177,7 +177,7 @@ std::string PythonOfPackage() {
   return !error && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
 
-/// Without Python's warnings, which are no failure.
+/// Without Python's warnings, which are not failures.
 std::vector<std::string> Start(std::string_view format, const char* what) {
   static_assert(kExitInvalidConfig == 78, "kStart says so, and columnar_records.py has all codes");
   return {PythonOfPackage(), "-W", "ignore", "-c", kStart, std::string(format), what};

@@ -13,36 +13,36 @@
 
 namespace millrace {
 
-// Rows of columnar files travel as records of the texts of their cells. A command (python/millrace/columnar_records.py)
-// reads the file and writes them; a feed reads them. Both are of one version, on one machine: this is no file format.
-// Numbers are little endian.
+// Rows of columnar files are passed as records of their cells' text. A command (python/millrace/columnar_records.py)
+// reads the file and writes the records; a feed reads them. Both have the same version and run on one machine, so this
+// is not a file format. Numbers are little endian.
 //
-//   frame:   "MRCELLS1", uint32 bytes of the records, uint32 how many
-//   record:  uint32 bytes of its cells; for each column, in the order that was asked for, a cell
-//   cell:    int32 bytes of the text, 0 for what is missing, and the text; or int32 -1 - n and n values
+//   frame:   "MRCELLS1", uint32 bytes of the records, uint32 number of records
+//   record:  uint32 bytes of its cells; for each column, in the requested order, a cell
+//   cell:    int32 bytes of the text, 0 if missing, and the text; or int32 -1 - n and n values
 //   value:   uint32 bytes of the text, and the text
 extern const Framing kCellFraming;
 
-/// Appends the rows of `frame` as frames of that form, of the columns `columns`. kBadData for those that it lacks, has
-/// twice, or makes no texts of, and for a row of more than 2^31 bytes.
+/// Appends the rows of `frame` as frames with the columns `columns`. Fails with kBadData for a column that is missing,
+/// duplicated or of a type without text form, and for a row of more than 2^31 bytes.
 Status AppendCellRecords(const DataFrame& frame, std::span<const std::string> columns, TextRule rule,
                          std::string* bytes);
 
-/// Rows of such records, whose cells are the columns of the feed's plan.
+/// Reads such records; their cells are the columns of the feed's plan. Create does not fail.
 struct CellFeed {
   static Result<std::unique_ptr<DataFeed>> Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                   const ColumnSetup& setup);
 };
 
-/// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. It is
-/// run by the Python of SetPythonOfCells, or else that of MILLRACE_PYTHON, or the one beside this program, as in an
-/// environment of Python, or that of PATH. It explains its failures (SubprocessOptions). One is a column of words whose
-/// type makes other texts than that of the first file that trained (FeatureStates).
+/// The command that reads a file of `format` ("parquet", "arrow") from standard input and writes its records. It runs
+/// the interpreter of SetPythonOfCells, else MILLRACE_PYTHON, else the one next to this program (as in a Python
+/// environment), else the one in PATH. It explains its failures (SubprocessOptions); one of them is a column of words
+/// whose type gives other strings than in the first training file (FeatureStates).
 std::vector<std::string> CellCommand(std::string_view format, const DataFeedDesc& desc,
                                      std::span<const std::string> columns);
-/// The like, which writes the name and the type of each of the file's columns, a NUL behind each.
+/// The command that writes name and type of each column of the file, each followed by a NUL.
 std::vector<std::string> CellNamesCommand(std::string_view format);
-/// Names the interpreter that this process is in: it has the package. Empty: none. Before there are other threads.
+/// Sets the interpreter of this process, which has the package. Empty: none. Call it before starting threads.
 void SetPythonOfCells(std::string program);
 
 }  // namespace millrace

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-/// True for offsets that cut `values` values into so many rows.
+/// Whether offsets cut `values` values into `rows` rows.
 bool CutsIntoRows(std::span<const uint32_t> offsets, size_t rows, size_t values) {
   return offsets.size() == rows + 1 && CutsWhole(offsets, static_cast<int64_t>(values));
 }
@@ -40,7 +40,7 @@ Status CheckedFeed::Guarded(const Call& call) const {
     Status reported = call();
     if (reported.ok()) return reported;
     reported = Harmless(reported);
-    // A run would take it for a stop, and end as if all were well with the rest of its data left.
+    // The run would treat it as a stop, and end successfully with data left.
     if (reported.code() == StatusCode::kCancelled) {
       return Fault("ends its work as if it had been asked to stop, and nobody has asked: " + reported.message());
     }
@@ -92,7 +92,7 @@ Result<LineResult> CheckedFeed::ParseLine(std::string_view line) {
     return Fault("counts " + std::to_string(rows) + " rows behind a line that gave " + (more == 1 ? "one" : "none") +
                  " to " + std::to_string(rows_));
   }
-  // No bad lines, which a job may skip: values of the row that was begun would slide into the next one.
+  // Not a bad line, which a job can skip: values of the unfinished row would shift into the next one.
   if (rows != rows_ + more) return Fault("says that it made a row, and made none");
   if (result != LineResult::kRow && result != LineResult::kBlank && result != LineResult::kBad) {
     return Fault("gave the result " + std::to_string(static_cast<int>(result)) + ", which there is not");

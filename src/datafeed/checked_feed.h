@@ -8,22 +8,23 @@
 
 namespace millrace {
 
-/// What a plugin's data feed threw as a failure, to be called within a catch block: kUnavailable when memory ran out,
-/// otherwise kInvalidConfig that blames `who`.
+/// Converts an exception of a plugin's data feed; call it within a catch block. Returns kUnavailable if memory ran out,
+/// otherwise kInvalidConfig naming `who`.
 Status FeedThrew(const std::string& who);
 
-/// A plugin's data feed, held to what DataFeed promises: a line gives one row or none, and a batch has the values that
-/// its slots say. Without, rows would be lost or shifted in silence.
+/// Checks that a plugin's data feed fulfils DataFeed's contract: a line gives at most one row, and a batch has the
+/// values its slots require. Otherwise rows could be lost or shifted silently.
 ///
-/// A failure that names feed and plugin is what the feed throws or reports, and whatever leaves the batch in doubt,
-/// such as a row that the feed counts and did not make. A line that is refused without a reason is a bad line like
-/// others.
+/// Every failure names feed and plugin. The feed's own failures keep their code, except that kCancelled, which nobody
+/// requested, becomes kInvalidConfig. Fails with kInvalidConfig also if the feed throws or leaves the batch
+/// inconsistent, for example by counting a row it did not write; kUnavailable if memory runs out. A line rejected
+/// without a reason is a normal bad line.
 ///
-/// Values that a line which gave no row leaves in a batch are seen when no row follows in that batch. Otherwise only
-/// the feed knows that they are not the next row's, and they are taken for its. One thread; warm, it allocates nothing.
+/// If a line without a row leaves values in a batch, this is detected unless another row follows in that batch; then
+/// the values are attributed to that row. One thread; does not allocate when warm.
 class CheckedFeed final : public DataFeed {
  public:
-  /// `schema` must outlive it; `who` is how messages call the feed.
+  /// `schema` must outlive it; `who` is the feed's name in messages.
   CheckedFeed(std::unique_ptr<DataFeed> feed, const SlotSchema& schema, std::string who);
 
   Status Attach(SlotBatch* batch) override;
@@ -34,7 +35,7 @@ class CheckedFeed final : public DataFeed {
   const ValueCounters& counters() const override { return feed_->counters(); }
 
  private:
-  /// Runs a call of the feed; what it throws or reports is a failure with its name.
+  /// Calls the feed and converts exceptions and failures to one that names it.
   template <class Call>
   Status Guarded(const Call& call) const;
   Status Fault(const std::string& what) const;

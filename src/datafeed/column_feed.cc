@@ -25,7 +25,7 @@ LineErrorKind LineKindOf(FeatureError::Kind kind) {
   return LineErrorKind::kBadValue;
 }
 
-/// What a plan is compiled from, as bytes.
+/// The input of a plan's compilation, as bytes.
 std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
   DataFeedDesc of_plan;
   *of_plan.mutable_feature() = desc.feature();
@@ -36,8 +36,7 @@ std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
   return of_plan.SerializeAsString();
 }
 
-/// What to do about a text that stands where a value should, and by which other programs mean that there is none;
-/// nothing for other texts.
+/// Advice for a string like "NA", by which other programs mean a missing value; empty for other strings.
 std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_view text, bool scores) {
   if (!MeansNothing(text)) return "";
   const std::string missing = "csv { missing: \"" + (text == "\\N" ? "\\\\N" : std::string(text)) + "\" }";
@@ -51,7 +50,7 @@ std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_vie
          "train again with " + advice;
 }
 
-/// "too large" or "too small" for a number that a double does not hold; else empty.
+/// "too large" or "too small" for a number beyond the range of double; otherwise empty.
 std::string_view BeyondDouble(std::string_view text) {
   double unused = 0;
   switch (ParseDouble(text, &unused)) {
@@ -61,7 +60,7 @@ std::string_view BeyondDouble(std::string_view text) {
   }
 }
 
-/// Whether what `csv` says of spaces and missing values is for the texts of the format.
+/// Whether the settings in `csv` for spaces and missing values apply to the format.
 bool TakesCsv(const DataFeedDesc& desc) { return desc.name() == "csv" || TextRuleOf(desc) == TextRule::kCanonical; }
 
 }  // namespace
@@ -96,7 +95,7 @@ FeaturePlans::~FeaturePlans() = default;
 Result<ColumnSetup> FeaturePlans::Setup(const SlotSchema& schema, const DataFeedDesc& desc) const {
   ColumnSetup setup;
   setup.options = MultiSlotOptions::FromDesc(desc);
-  // A value that is missing is nothing unusual in a table of columns.
+  // Missing values are common in tables of columns.
   if (!desc.has_empty_slot()) setup.options.allow_empty_slots = true;
   std::string key = KeyOf(schema, desc);
   const std::lock_guard lock(last_->mutex);

@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-/// Remembers what was said, so that threads and files do not say it again. Any thread.
+/// Remembers logged messages so that threads and files do not repeat them. Any thread.
 class SaidOnce {
  public:
   bool IsNew(const std::string& words) {
@@ -31,27 +31,27 @@ class SaidOnce {
   std::set<std::string> said_;
 };
 
-/// What the rows of a ColumnFeed become.
+/// How a ColumnFeed builds rows.
 struct ColumnSetup {
-  std::shared_ptr<const FeaturePlan> plan;  ///< of the slots of the feed's schema
+  std::shared_ptr<const FeaturePlan> plan;  ///< for the slots of the feed's schema
   MultiSlotOptions options;
-  /// Of a feed that gathers statistics, in place of `plan`: rows are added to these, and have no values. They outlive
+  /// For a feed that gathers statistics, used instead of `plan`: rows are added to it and have no values. Must outlive
   /// the feed.
   FeatureStatistics* statistics = nullptr;
-  std::shared_ptr<SaidOnce> said;  ///< by the feeds of this plan; null: nothing is said
-  /// Rows are scored with a saved model, whose job no advice can change, and lines may lack the columns of slots that
+  std::shared_ptr<SaidOnce> said;  ///< messages logged by feeds of this plan; null: no messages
+  /// Rows are scored with a saved model: messages give no advice on the job, and lines may lack columns of slots that
   /// the schema lacks.
   bool scores = false;
 };
 
-/// A feed of a format whose rows have named columns, of which features make slots (data_desc.feature): a class of its
-/// own cuts a line into the texts of the columns. One thread.
+/// A feed for a format with named columns, from which features make slots (data_desc.feature). A subclass splits a line
+/// into the columns' strings. One thread.
 class ColumnFeed : public FormatFeed, public NamedValuesFeed {
  public:
   ValueNames names() const override;
 
  protected:
-  /// Where rows come from. For files it also notes how their columns write whole numbers and truth values. Texts of
+  /// The source of the rows. For files, the feed also records how columns write integers and booleans. Strings of
   /// frames never lie in the line.
   enum class Source : uint8_t { kFiles, kFrames };
   /// `schema` must outlive it.
@@ -60,38 +60,38 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
 
   // For Read.
 
-  /// What a column has of a text of the format: without spaces around it, and nothing where csv.missing has it.
+  /// The value of a field: without surrounding spaces, and empty if csv.missing contains it.
   std::string_view Taken(std::string_view text) const {
     if (trims_) text = WithoutSpaces(text);
     return missing_.empty() || !IsMissing(text) ? text : text.substr(0, 0);
   }
-  /// Where the text of each of plan().columns() goes, empty for one that is missing. FeatureRow::Make says how.
+  /// The strings of plan().columns(); empty: missing. See FeatureRow::Make.
   std::span<std::string_view> texts() { return texts_; }
-  /// Where in the line each of them stands, from 0.
+  /// Their positions in the line, from 0.
   std::span<size_t> begins() { return begins_; }
-  /// Makes a row of texts(), which are parts of `line` or lie elsewhere, and of `lists`, as FeatureRow::Make has it.
+  /// Makes a row from texts(), which lie in `line` or elsewhere, and `lists` (see FeatureRow::Make).
   LineResult PutRow(std::string_view line, std::span<const FeatureRow::List> lists = {});
 
-  /// Whose columns are read.
+  /// The plan with the columns to read.
   const FeaturePlan& plan() const { return plan_; }
-  /// As ColumnSetup has it.
+  /// See ColumnSetup::scores.
   bool scores() const { return scores_; }
 
  private:
   LineResult MakeRow(std::string_view line, std::span<const FeatureRow::List> lists);
   LineResult PutNothing();
-  /// Says where the value of a Put that failed stands, and what to do about it.
+  /// Adds the value's position and advice to the error of a failed Put.
   void FailPut(const FeaturePlan::Feature& feature);
-  /// kRow where the row is one of the times that are meant, kBlank where it is of others.
+  /// kRow if the row's time is selected, kBlank otherwise.
   LineResult LookAtTime();
   bool IsMissing(std::string_view text) const;
   LineResult FailRow(std::string_view line, const FeatureError& error);
 
   const Source source_;
   const bool scores_;
-  const bool takes_missing_;  ///< csv.missing can say what means that there is no value
+  const bool takes_missing_;  ///< the format supports csv.missing
   FeatureStatistics* const statistics_;
-  FeatureRow row_;  ///< without statistics
+  FeatureRow row_;  ///< unused with statistics
   const FeaturePlan& plan_;
   const bool trims_;
   const std::vector<std::string> missing_;
@@ -102,22 +102,23 @@ class ColumnFeed : public FormatFeed, public NamedValuesFeed {
   int64_t rows_ = 0;
 };
 
-/// What to do about input that is `what` ("JSON lines"), which the format of this name reads.
+/// Advice for input that is `what` ("JSON lines") and needs the format of this name.
 std::string FormatAdvice(const std::string& what, const std::string& format);
-/// The same for the first line of a file that is no text but Parquet or Arrow; empty for others.
+/// The same if the first line of a file shows that it is Parquet or Arrow; empty otherwise.
 std::string ColumnarFormatAdvice(std::string_view line);
 
-/// Whether other programs mean by this text that there is no value: "NA", "null".
+/// Whether other programs write this string for a missing value: "NA", "null".
 bool MeansNothing(std::string_view text);
 
-/// Compiles the plans of makers, which are called once for each thread: a plan that is the last one's is shared, as its
-/// vocabularies may be large. Any thread.
+/// Compiles feature plans for feeds. Threads share the plan of the last call if the description is the same, because
+/// vocabularies can be large. Any thread.
 class FeaturePlans {
  public:
   FeaturePlans();
   ~FeaturePlans();
+  /// Fails like FeaturePlan::Create.
   Result<ColumnSetup> Setup(const SlotSchema& schema, const DataFeedDesc& desc) const;
-  /// Lets feeds that are set up from now on say again what others have said.
+  /// Lets feeds created from now on repeat messages.
   void ForgetSaid() const;
 
  private:

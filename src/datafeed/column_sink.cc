@@ -28,7 +28,7 @@ void ColumnSink::Attach(SlotBatch* batch) {
   for (size_t i = 0; i < cursors_.size(); ++i) {
     Cursor& cursor = cursors_[i];
     cursor.column = &batch->column(static_cast<SlotId>(i));
-    // Warm columns offer all that they once grew to; resizing within it neither allocates nor writes.
+    // Warm columns offer their full capacity; resizing within it neither allocates nor writes.
     cursor.column->ids.resize(cursor.column->ids.capacity());
     cursor.column->floats.resize(cursor.column->floats.capacity());
     cursor.ids = cursor.column->ids.data();
@@ -93,7 +93,7 @@ void ColumnSink::GrowOffsets() {
     cursor.offsets[0] = 0;
     room = room == 0 ? offsets.size() : std::min(room, offsets.size());
   }
-  // Without sparse slots there is nothing to outgrow.
+  // Without sparse slots there is no limit.
   offsets_room_ = room == 0 ? INT_MAX : static_cast<int>(room);
 }
 

@@ -13,17 +13,17 @@ namespace millrace {
 ///
 ///     sink.Attach(batch);  parser.ParseLine(line, sink) ... until sink.rows() is the batch size;  sink.Detach();
 ///
-/// A bad line leaves nothing behind. Between Attach and Detach the batch is the sink's alone. One thread; allocates
-/// when a column must grow.
+/// A bad line leaves no trace. Between Attach and Detach only the sink may use the batch. One thread; allocates when a
+/// column must grow.
 class ColumnSink {
  public:
   explicit ColumnSink(const SlotSchema& schema);
 
-  /// Takes an empty batch.
+  /// Starts with an empty batch.
   void Attach(SlotBatch* batch);
   bool attached() const { return batch_ != nullptr; }
   int rows() const { return rows_; }
-  /// Cuts the columns to what was written and sets the batch's rows.
+  /// Trims the columns to the written size and sets the batch's rows.
   void Detach();
 
   // Called by parsers, for one row: BeginRow, texts, slots in SlotId order, then EndRow or Rollback.
@@ -33,7 +33,7 @@ class ColumnSink {
   }
   void SetInsId(std::string_view text);
   void SetContent(std::string_view text);
-  /// Room for `count` values of a slot; End... says where they end.
+  /// Returns space for `count` values of a slot; End... sets their actual end.
   uint64_t* BeginIds(SlotId slot, size_t count) {
     Cursor& cursor = cursors_[static_cast<size_t>(slot)];
     if (cursor.room - cursor.used < count) [[unlikely]]
@@ -75,7 +75,7 @@ class ColumnSink {
     uint32_t* offsets = nullptr;
     size_t used = 0;
     size_t room = 0;
-    size_t width = kSparse;  ///< values a row of a dense slot
+    size_t width = kSparse;  ///< values per row of a dense slot
   };
   void EndSlot(Cursor& cursor, size_t used) const {
     cursor.used = used;

@@ -38,7 +38,7 @@ Result<std::vector<std::string>> NamesOf(std::string_view header, const CsvDiale
 
 constexpr char kDelimiters[] = {';', '\t', '|', ','};
 
-/// By what a line seems to be cut that is one value where it is cut by `delimiter`: what it holds most of; 0: nothing.
+/// The delimiter of which a line that does not split at `delimiter` contains most; 0: none.
 char OtherDelimiter(std::string_view line, char delimiter) {
   char most = 0;
   std::ptrdiff_t count = 0;
@@ -53,13 +53,13 @@ char OtherDelimiter(std::string_view line, char delimiter) {
 
 std::string Named(char delimiter) { return delimiter == '\t' ? "\\t" : std::string(1, delimiter); }
 
-/// Says of a first line that it is not CSV but of another format; empty: it may be CSV.
+/// Why a first line is in another format than CSV; empty if it may be CSV.
 std::string OtherFormat(std::string_view line) {
   if (line.starts_with("{\"") || line.starts_with("{ \"")) return FormatAdvice("JSON lines", "json");
   return ColumnarFormatAdvice(line);
 }
 
-/// What to do about lines whose ends are not seen; empty: they are.
+/// Advice for unrecognized line ends; empty if they are recognized.
 std::string_view OtherLineEnds(std::string_view line) {
   if (line.find('\r') == std::string_view::npos) return "";
   return "a CR in it: lines end with LF or CRLF; where a file ends them with CR alone, convert it: tr '\\r' '\\n'";
@@ -187,7 +187,7 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
     }
     places[static_cast<size_t>(found - names.begin())] = static_cast<int>(i);
   }
-  // With none of them the first line is likely to be one of values.
+  // If all are missing, the first line is probably a row.
   const bool is_none = of == "the header" && absent == columns.size();
   if (!problems.empty())
     return BadData(problems + (!is_none   ? ""
@@ -219,7 +219,7 @@ void CsvColumnFeed::TakeShortLines() {
 LineResult CsvColumnFeed::Read(std::string_view line) {
   line = CsvLine(line, false);
   if (line.starts_with(kByteOrderMark)) [[unlikely]] {
-    // A file began here before it was put behind others.
+    // Another file was appended here.
     if (FailHeader(line)) return LineResult::kBad;
     line = CsvLine(line, true);
   }
@@ -257,7 +257,7 @@ std::optional<bool> CsvColumnFeed::HeaderAgain(std::string_view line) const {
   if (!cut.ok()) return std::nullopt;
   const std::vector<std::string>& names = *cut;
   if (names.size() == 1) {
-    // A value may be like its column's name; a word that the job or the model knows is one.
+    // A value can equal its column's name; a word known to the job or the model is a value.
     const auto is_word = [&](const FeaturePlan::Feature& feature) {
       return feature.words.Find(names[0], TextHash(names[0])) != WordList::kNone;
     };
@@ -266,12 +266,12 @@ std::optional<bool> CsvColumnFeed::HeaderAgain(std::string_view line) const {
       return std::nullopt;
     return true;
   }
-  // Statistics read some of the columns that the job reads, and every reading has to say the same of a header.
+  // Statistics read only some of the job's columns, but every reading must classify a header equally.
   const auto found = std::count_if(of_job_.begin(), of_job_.end(), [&](const std::string& column) {
     return std::find(names.begin(), names.end(), column) != names.end();
   });
   const std::vector<std::string>& own = names.size() == short_.names.size() ? short_.names : layout_.names;
-  // Half of a row of words may be like names by chance.
+  // Half of a row of words can equal names by chance.
   const bool is_header = (found >= 2 && 2 * static_cast<size_t>(found) > of_job_.size()) ||
                          std::is_permutation(names.begin(), names.end(), own.begin(), own.end());
   if (!is_header) return std::nullopt;

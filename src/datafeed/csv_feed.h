@@ -8,12 +8,12 @@
 
 namespace millrace {
 
-/// What of the first line of a CSV file is a header, and empty when it is a row.
+/// The header in the first line of a CSV file; empty if the line is a row.
 std::string_view CsvHeader(std::string_view first_line);
 
-/// Rows of lines between commas. Under a header a slot takes the column of its name, and others count for nothing;
-/// without one, the slots, used or not, take the columns in their order. A sparse slot takes one, its values between
-/// blanks, a dense one as many as it has values, from the one of its name on.
+/// Rows of comma-separated lines. With a header, a slot reads the column with its name, and other columns are ignored;
+/// without one, slots, used or not, read columns in order. A sparse slot reads one column of blank-separated values. A
+/// dense slot reads one column per value, starting at its name.
 class CsvFeed final : public TextFeed, public HeadedFeed {
  public:
   CsvFeed(const SlotSchema& schema, const MultiSlotOptions& options);
@@ -22,26 +22,26 @@ class CsvFeed final : public TextFeed, public HeadedFeed {
   const std::string& note() const override { return note_; }
 
  private:
-  /// Where a used slot stands.
+  /// Columns of a used slot.
   struct Columns {
     size_t first = 0;
     size_t count = 1;
   };
   LineResult Read(std::string_view line) override;
   bool ReadSlot(const SlotSpec& slot, const Columns& columns);
-  /// Adds the values of a field to floats() or ids().
+  /// Appends the values of a field to floats() or ids().
   bool ReadField(const SlotSpec& slot, size_t column);
-  /// Ends the reading behind a bad line that is a header which names the slots at other places, as of files that were
-  /// put together: what follows would be misread.
+  /// Ends reading after a bad line that is a header with the slots at other positions, as in concatenated files: later
+  /// lines would be misread.
   void LookForHeader();
-  /// The columns without a header.
+  /// Assigns columns in slot order, for files without a header.
   void TakeOrder();
   Status TakeNames(std::string_view header);
 
-  const std::string note_;  ///< nothing: which columns there are beside its own is nothing to it
+  const std::string note_;  ///< always empty: other columns do not matter to this feed
   std::string header_;
   std::vector<Columns> columns_;  ///< by SlotId
-  size_t width_ = 0;              ///< columns of a line
+  size_t width_ = 0;              ///< columns per line
   std::vector<std::string_view> fields_;
 };
 

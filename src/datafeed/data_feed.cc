@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// How messages call a class.
+/// The name of a class in messages.
 std::string Who(std::string_view name, const FeedKind& kind) {
   const std::string& plugin = kind.plugin.path;
   return "data feed \"" + std::string(name) + "\"" + (plugin.empty() ? "" : " of plugin \"" + plugin + "\"");
@@ -72,7 +72,7 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view class
     if (!made.ok()) return Harmless(made.status());
     std::unique_ptr<DataFeed> feed = std::move(*made);
     if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + name + "\" made no data feed");
-    // A line that is a whole batch has as many values as it likes.
+    // A line that is a whole batch can have any number of values.
     if (kind->code == Code::kOwn || desc.input_type() != 0) return feed;
     return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, Who(name, *kind)));
   } catch (...) {

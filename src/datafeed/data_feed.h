@@ -28,139 +28,140 @@ class DataFeedDesc;
 class RowSink;
 struct ColumnSetup;
 
-/// Turns lines, or the records of a binary format, into rows of batches, for one reader thread.
+/// Parses lines, or the records of a binary format, to rows of batches, for one reader thread.
 ///
 ///     feed.Attach(batch);  feed.ParseLine(line) ... until feed.rows() is the batch size;  feed.Detach();
 ///
-/// A failure of any of them ends the reading: no memory for the rows, or rows that cannot be believed. It says whose.
+/// Any failure ends reading. Built-in feeds do not fail; they report bad lines. Feeds of plugins can fail, for example
+/// with kUnavailable without memory for the rows; see CheckedFeed.
 class DataFeed {
  public:
   virtual ~DataFeed() = default;
-  /// Rows go to the end of this empty batch, which is the feed's alone until Detach.
+  /// Appends rows to this empty batch, which belongs to the feed until Detach. Fails as stated for the class.
   virtual Status Attach(SlotBatch* batch) = 0;
+  /// Completes the batch. Fails as stated for the class.
   virtual Status Detach() = 0;
   /// Rows since Attach.
   virtual int rows() const = 0;
-  /// `line` has no '\n' (a record has whatever it has), but kLinePadding bytes behind it may be read. A bad line is no
-  /// failure, and leaves nothing behind.
+  /// `line` has no '\n' (a record can contain any byte); kLinePadding bytes after it are readable. A bad line is not a
+  /// failure and leaves no trace in the batch. Fails as stated for the class.
   virtual Result<LineResult> ParseLine(std::string_view line) = 0;
-  /// Says what was wrong with the last bad line.
+  /// The error of the last bad line.
   virtual const LineError& error() const = 0;
   virtual const ValueCounters& counters() const = 0;
 };
 
-/// The further ability of a feed whose files may begin with a line that names their columns.
+/// Optional interface of a feed whose files can start with a line of column names.
 class HeadedFeed {
  public:
   virtual ~HeadedFeed() = default;
-  /// The lines that follow are of a file with this header; empty: with none. kBadData, without a place, when it is not
-  /// the header of such lines.
+  /// Announces the header of the next lines; empty: none. Fails with kBadData, without a position, if it does not fit
+  /// the feed.
   virtual Status TakeHeader(std::string_view header) = 0;
-  /// What somebody should know of the header that was taken last, without a place; empty: nothing that was not said of
-  /// another file already.
+  /// A message about the last header, without a position; empty if there is nothing new to report.
   virtual const std::string& note() const = 0;
 };
 
-/// The further ability of a feed whose lines name their values themselves: only they tell which names there are.
+/// Optional interface of a feed whose lines contain names, which only the lines reveal.
 class NamedValuesFeed {
  public:
   virtual ~NamedValuesFeed() = default;
-  /// Of the lines that were read without a mistake.
+  /// The names in correctly parsed lines.
   virtual ValueNames names() const = 0;
 };
 
-/// The further ability of a feed that packs the row of a line as it reads it; rows of other feeds are packed from a
-/// batch (dataset/feed_rows.h). A feed that a plugin wrote is held to batches.
+/// Optional interface of a feed that packs rows while parsing. Rows of other feeds are packed from a batch
+/// (dataset/feed_rows.h). Feeds of plugins always use batches.
 class PackingFeed {
  public:
   virtual ~PackingFeed() = default;
-  /// As DataFeed::ParseLine, with the row, its name and its content for `sink` in place of a batch.
+  /// Like DataFeed::ParseLine, but writes the row, its name and its content to `sink`. Fails like ParseLine.
   virtual Result<LineResult> PackLine(std::string_view line, RowSink& sink) = 0;
 };
 
 /// A class of data feeds.
 struct FeedKind {
-  /// Makes a feed, or says what in the desc it cannot follow. Called by any thread, once for each that reads.
+  /// Creates a feed. Fails with kInvalidConfig for an unsupported setting. Any thread; called once per reading thread.
   using Maker = std::function<Result<std::unique_ptr<DataFeed>>(const SlotSchema& schema, const DataFeedDesc& desc)>;
-  /// Says what the records of these slots and this desc are; both outlive what is returned. `who` is to be blamed for
-  /// what the class throws.
+  /// Defines the records for these slots and this desc, which must outlive the result. `who` is named if the class
+  /// throws.
   using Cutter =
       std::function<Result<LineCut>(const SlotSchema& schema, const DataFeedDesc& desc, const std::string& who)>;
-  /// Makes a feed of columns with names, in place of `maker` where the desc has features.
+  /// Creates a feed of named columns, used instead of `maker` if the desc has features.
   using ColumnMaker = std::function<Result<std::unique_ptr<DataFeed>>(
       const SlotSchema& schema, const DataFeedDesc& desc, const ColumnSetup& setup)>;
-  /// What takes the header off the first line of files that are read so; null: they have none.
+  /// Returns the function that separates the header from a file's first line; null: files have no header.
   using HeaderOf = std::string_view (*(*)(const DataFeedDesc& desc))(std::string_view first_line);
-  /// The command that makes the records of a file, of these columns in their order.
+  /// The command that writes the records of a file, with these columns in order.
   using CommandOf =
       std::function<std::vector<std::string>(const DataFeedDesc& desc, std::span<const std::string> columns)>;
-  /// Where a class comes from: the plugin's path and version.
+  /// The plugin that registered a class, and its version.
   struct Origin {
     std::string path;
     std::string version;
   };
-  /// Who wrote the code of a plugin's feeds.
+  /// The author of a plugin's feed code.
   enum class Code : uint8_t {
-    kPlugins,  ///< the plugin: they are held to what DataFeed promises
-    kOwn       ///< Millrace, around functions of the plugin
+    kPlugins,  ///< the plugin: feeds are checked against DataFeed's contract
+    kOwn       ///< Millrace, calling the plugin's functions
   };
 
-  Maker maker{};           ///< of a class that reads lines or records
-  ColumnMaker columns{};   ///< of a class whose rows have columns with names
-  LineCut cut{};           ///< what a line of the class is
-  HeaderOf header_of{};    ///< in place of cut.header, where the desc says whether files have one
-  CommandOf command_of{};  ///< in place of cut.command, which depends on the columns that are read
-  /// The command that writes the name and the type of each of a file's columns, a NUL behind each. Null: there is none.
+  Maker maker{};           ///< for a class that reads lines or records
+  ColumnMaker columns{};   ///< for a class with named columns
+  LineCut cut{};           ///< how files are cut into lines
+  HeaderOf header_of{};    ///< replaces cut.header if the desc decides whether files have one
+  CommandOf command_of{};  ///< replaces cut.command, which depends on the columns read
+  /// The command that writes name and type of each column of a file, each followed by a NUL. Null: none.
   std::function<std::vector<std::string>()> names_command{};
-  std::function<void()> begin_job{};  ///< forgets what was said of another job's files; null: nothing is said once
-  Cutter cut_of{};                    ///< in place of `cut`, of a class whose records Millrace itself parses
-  InstantFeed::Maker instant{};       ///< in place of `maker`: of a class that reads mapped files
-  /// Of a file format, by whose name the class is called: the factory refuses what it has no use for. None: the maker
-  /// looks at all of the desc.
+  std::function<void()> begin_job{};  ///< allows messages to repeat for a new job; null: no such messages
+  Cutter cut_of{};                    ///< replaces `cut` for a class whose records Millrace parses
+  InstantFeed::Maker instant{};       ///< replaces `maker` for a class that reads mapped files
+  /// Set for a file format, which names the class: the factory rejects fields the format cannot use. Otherwise the
+  /// maker checks the whole desc.
   std::optional<FormatTraits> format{};
-  Origin plugin{};  ///< its path is empty: it is Millrace's own
+  Origin plugin{};  ///< empty path: built in
   Code code = Code::kOwn;
 };
 
-/// Makes data feeds by class name: DataFeedDesc.name.
+/// Creates data feeds by class name: DataFeedDesc.name.
 ///
-/// A value that the program makes and passes on; a plugin adds its classes to it before the first Create, which any
-/// thread may call. What a class throws is caught and reported by its name.
+/// A value that the program creates and passes on. Plugins add classes before the first Create, which any thread can
+/// call. Exceptions of a class are converted to a failure that names it.
 class DataFeedFactory : public Registry<FeedKind> {
  public:
   using Code = FeedKind::Code;
   DataFeedFactory() : Registry("data feed of the class") {}
-  /// With the feeds of MultiSlot data (kOwnFeeds, datafeed/multi_slot_feed.h) and the file formats
+  /// Contains the feeds for MultiSlot data (kOwnFeeds, datafeed/multi_slot_feed.h) and the file formats
   /// (datafeed/builtin_formats.h).
   static DataFeedFactory Builtin();
 
-  /// kAlreadyExists, with the plugin that it came from, when the name is taken.
+  /// Fails with kAlreadyExists, naming the plugin that added it, if the name is taken.
   Status Add(std::string name, std::string doc, FeedKind kind);
-  /// Adds a class at the level of files: Add's errors. What becomes of its values (empty slots, zeros, NaN, the width
-  /// of a dense slot) is decided as for text.
+  /// Adds a class at the level of files. The desc controls its values (empty slots, zeros, NaN, width of a dense slot)
+  /// as for text. Fails like Add.
   Status AddRowFiles(std::string name, std::string doc, RowFileMaker maker);
-  /// Takes over every class of `feeds`, or none of them: Add's errors. They remember `plugin`, the path of the shared
-  /// object that they came from, and its version.
+  /// Adds all classes of `feeds`, or none: fails like Add, and with kInvalidConfig for a class without maker. Each
+  /// class records `plugin`, the path of its shared object, and its version.
   Status Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version, Code code);
-  /// To be called with each job of a process: what is said once is said once a job.
+  /// Call it at the start of each job: once-per-job messages can then repeat.
   void BeginJob() const;
-  /// Keeps references to `schema`. kInvalidConfig for a feed that reads no lines, and for an unknown name, with all
-  /// names that there are.
+  /// Keeps references to `schema`. Fails with kInvalidConfig for an unknown name (listing all names), a class that does
+  /// not read lines, an unsupported field, and with the class's own failure.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
                                            const DataFeedDesc& desc) const;
-  /// A feed of mapped files, likewise; kInvalidConfig for a class that reads lines.
+  /// Creates a feed of mapped files. Fails like Create, and with kInvalidConfig for a class that reads lines.
   Result<std::unique_ptr<const InstantFeed>> CreateInstant(std::string_view name, const SlotSchema& schema,
                                                            const DataFeedDesc& desc) const;
-  /// What a line of a class is: of text, where the name is not known. A class at the level of files says what in schema
-  /// and desc, which outlive what is returned, it cannot follow.
+  /// How a class cuts files into lines; text if the name is unknown. Fails with kInvalidConfig if a class at the level
+  /// of files does not support `schema` or `desc`, which must outlive the result.
   Result<LineCut> CutOf(std::string_view name, const SlotSchema& schema, const DataFeedDesc& desc) const;
   /// The classes that are file formats.
   std::map<std::string, FormatTraits> formats() const;
-  /// Whether a class reads lines of text; so does an unknown one.
+  /// Whether a class reads lines of text; true for an unknown one.
   bool ReadsText(std::string_view name) const;
-  /// Checks a name alone: kInvalidConfig for one that is not known.
+  /// Fails with kInvalidConfig if the name is unknown.
   Status CheckName(std::string_view name) const;
-  /// Null: it is Millrace's own, or not known.
+  /// The plugin of a class. Null: built in, or unknown.
   const FeedKind::Origin* PluginOf(std::string_view name) const;
 };
 

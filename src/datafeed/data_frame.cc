@@ -16,7 +16,7 @@ Status FailureOf(ArrowArrayStream* stream, int error, const std::string& name) {
   return BadData(name + ": " + (said != nullptr ? said : std::strerror(error)));
 }
 
-/// Of a part whose count of null rows may be unknown, -1.
+/// For a part whose null count may be -1, unknown.
 bool HasNullRows(const ArrowArray& part) {
   if (part.null_count >= 0) return part.null_count > 0;
   const auto* const validity = part.n_buffers > 0 ? static_cast<const uint8_t*>(part.buffers[0]) : nullptr;
@@ -137,7 +137,7 @@ Result<std::vector<size_t>> DataFrame::FindColumns(std::span<const std::string> 
 
 uint32_t DataFrame::Checksum() const {
   constexpr int64_t kRowsAtEachEnd = 1024;
-  constexpr TextRule kRule = TextRule::kByFormat;  // that of older checkpoints, which compare checksums
+  constexpr TextRule kRule = TextRule::kByFormat;  // the rule of older checkpoints, which compare checksums
   uint32_t crc = Crc32c(0, &rows_, sizeof(rows_));
   const auto add = [&crc](std::string_view text) {
     const uint64_t size = text.size();
@@ -149,7 +149,7 @@ uint32_t DataFrame::Checksum() const {
   for (const std::shared_ptr<const FramePart>& part : parts_) {
     for (int64_t row = 0; row < part->array->length; ++row, ++number) {
       if (number >= kRowsAtEachEnd && number < rows_ - kRowsAtEachEnd) {
-        // On to the last ones, or the next part.
+        // Skips to the last rows, or to the next part.
         const int64_t skipped = std::min(rows_ - kRowsAtEachEnd - number, part->array->length - row) - 1;
         row += skipped;
         number += skipped;

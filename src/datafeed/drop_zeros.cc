@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-/// Moves the values that stay to the front of their column; how many are gone.
+/// Moves kept values to the front of their column; returns the number of removed ones.
 template <class Column, class IsZero>
 int64_t Compact(Column& values, UninitializedVector<uint32_t>& offsets, const IsZero& is_zero) {
   size_t kept = 0;

@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// Leaves ids 0 and floats below 1e-6 out of the sparse slots of a batch, as a parser does with `zeros: DROP`: a row's
-/// list that becomes empty keeps one 0, an empty one stays so. How many values are gone. Allocates nothing.
+/// Removes ids 0 and floats below 1e-6 from the sparse slots of a batch, like a parser with `zeros: DROP`: a list that
+/// becomes empty keeps one 0; an empty list stays empty. Returns the number of removed values. Does not allocate.
 int64_t DropZeros(SlotBatch& batch);
 
 }  // namespace millrace

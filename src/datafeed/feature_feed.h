@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-/// Rows of TFRecord and OFRecord files: a slot is the feature of its name, ids from lists of int64 (of an OFRecord also
-/// of int32), floats from lists of float32. Other features count for nothing. A record whose checksum is wrong is a bad
-/// line; an OFRecord that is no message, which has none, ends reading.
+/// Rows of TFRecord and OFRecord files. A slot reads the feature with its name: ids from int64 lists (in OFRecord also
+/// int32), floats from float32 lists. Other features are ignored. A record with a wrong checksum is a bad line.
+/// OFRecord has no checksums, so a record that is not a message ends reading.
 class FeatureFeed final : public FormatFeed {
  public:
   FeatureFeed(const SlotSchema& schema, const MultiSlotOptions& options, FeatureRecord::Format format)

@@ -14,8 +14,8 @@
 namespace millrace {
 namespace {
 
-/// A file's bytes up to `end`, without it, or all, but for the bytes of `left_out` at their begin; of what is longer
-/// than names are, nothing.
+/// A file's bytes up to, but excluding, `end`, or all; skips the characters in `left_out` at the start. Empty if this
+/// is longer than names can be.
 Result<std::string> BytesBefore(std::optional<char> end, const DataFeedDesc& desc, const LineCut& cut,
                                 const std::string& file, const std::stop_token& stop, std::string_view left_out = "") {
   constexpr size_t kLongest = size_t{1} << 24;
@@ -57,7 +57,7 @@ Result<FileColumns> ColumnsOfFile(const DataFeedFactory& feeds, const DataFeedDe
     return columns;
   }
   if (!HasHeader(desc) && desc.name() != "json") return columns;
-  // Blank lines and a byte order mark are no line of JSON, and the reading knows that.
+  // Blank lines and a byte order mark are not JSON lines, and reading skips them.
   const std::string_view left_out = HasHeader(desc) ? "" : "\xEF\xBB\xBF \t\r\n";
   MR_ASSIGN(const std::string line, BytesBefore('\n', desc, {}, file, stop, left_out));
   MR_ASSIGN(columns.names, HasHeader(desc) ? CsvHeaderNames(CsvHeaderOf(desc)(line), desc) : JsonColumnNames(line));

@@ -11,19 +11,19 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// The columns of a file, in their order.
+/// The columns of a file, in order.
 struct FileColumns {
   std::vector<std::string> names;
-  std::vector<std::string> types;  ///< of each of them, where the format has types; otherwise empty
+  std::vector<std::string> types;  ///< by column if the format has types; empty otherwise
 };
 
-/// The columns that a file of `desc` names in its header or schema, or in its first line of JSON; none where it names
-/// none, or where a pipe_command would have to be run. Starts a Python for a columnar file. The opening's errors,
-/// kBadData, kCancelled.
+/// The columns that a file of `desc` names in its header, schema or first JSON line. Empty if it names none or if a
+/// pipe_command would have to run. Starts a Python interpreter for a columnar file. Fails with InputOpener's errors,
+/// kBadData for a malformed header or schema, kCancelled after a stop request.
 Result<FileColumns> ColumnsOfFile(const DataFeedFactory& feeds, const DataFeedDesc& desc, const std::string& file,
                                   const std::stop_token& stop);
 
-/// Whether files of it name their columns in their first line.
+/// Whether the first line of a file names its columns.
 bool HasHeader(const DataFeedDesc& desc);
 
 }  // namespace millrace

@@ -77,7 +77,7 @@ bool FormatFeed::CheckCount(const SlotSpec& slot, size_t count) {
 }
 
 bool FormatFeed::Put(const SlotSpec& slot, std::span<const uint64_t> ids) {
-  // As most slots are: one id of a sparse one.
+  // The usual case: one id in a sparse slot.
   if (ids.size() == 1 && !slot.is_dense && !options_.drop_zeros) [[likely]] {
     if (packs_into_ != nullptr) {
       packs_into_->PutOneId(slot.id, ids[0]);

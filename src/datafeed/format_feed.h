@@ -14,9 +14,8 @@
 
 namespace millrace {
 
-/// A feed of a file format: a class of its own reads a record, and hands over the values of the used slots in their
-/// order. What becomes of them (empty slots, zeros, NaN, the width of a dense slot) is decided here, for all formats as
-/// for MultiSlot text. One thread.
+/// Base of feeds for file formats: a subclass reads a record and passes the values of the used slots in order. This
+/// class handles empty slots, zeros, NaN and dense widths for all formats as for MultiSlot text. One thread.
 class FormatFeed : public DataFeed, public PackingFeed {
  public:
   Status Attach(SlotBatch* batch) final;
@@ -28,32 +27,32 @@ class FormatFeed : public DataFeed, public PackingFeed {
   const ValueCounters& counters() const final { return counters_; }
 
  protected:
-  /// `schema` must outlive it. A class whose slots cannot be any has a static CheckSlots(schema) as well.
+  /// `schema` must outlive it. A subclass that restricts slots also has a static CheckSlots(schema).
   FormatFeed(const SlotSchema& schema, const MultiSlotOptions& options)
       : schema_(schema), options_(options), sink_(schema) {}
 
-  // For Read; each returns false after it has said in error() why the record is bad.
+  // For Read. Each returns false after setting error().
 
   /// Puts the values of a slot of its type.
   bool Put(const SlotSpec& slot, std::span<const uint64_t> ids);
   bool Put(const SlotSpec& slot, std::span<const float> floats);
-  /// Puts ids of a format whose ids have a sign.
+  /// Puts signed ids.
   bool PutSigned(const SlotSpec& slot, std::span<const int64_t> ids);
   bool Fail(LineErrorKind kind, const std::string& slot, std::string message, size_t column = 1);
-  /// Says where in the line the values of a Put that failed stand.
+  /// Adds the position of the values to the error of a failed Put.
   bool At(size_t column);
-  /// Fail, of a record behind which nothing says where the next one begins.
+  /// Like Fail, for a record after which the next one cannot be found: ends reading.
   bool FailForGood(LineErrorKind kind, const std::string& slot, std::string message, size_t column = 1);
 
   const SlotSchema& schema() const { return schema_; }
   const MultiSlotOptions& options() const { return options_; }
-  /// Of the record that is read; they count when it becomes a row, or is blank.
+  /// Counts of the current record, added to the totals if it becomes a row or is blank.
   ValueCounters& counted() { return counted_; }
 
  private:
-  /// Makes a row of a line or record.
+  /// Reads a line or record into a row.
   virtual LineResult Read(std::string_view line) = 0;
-  /// Whether a slot may have so many values.
+  /// Whether a slot can have this number of values.
   bool CheckCount(const SlotSpec& slot, size_t count);
   template <class Sink>
   LineResult ReadInto(std::string_view line, Sink& sink);
@@ -61,7 +60,7 @@ class FormatFeed : public DataFeed, public PackingFeed {
   const SlotSchema& schema_;
   const MultiSlotOptions options_;
   ColumnSink sink_;
-  RowSink* packs_into_ = nullptr;  ///< while PackLine reads
+  RowSink* packs_into_ = nullptr;  ///< set while PackLine runs
   ValueCounters counted_;
   ValueCounters counters_;
   LineError error_;
@@ -69,7 +68,7 @@ class FormatFeed : public DataFeed, public PackingFeed {
   std::vector<float> floats_;
 };
 
-/// The maker of a format's feed.
+/// The maker of a format's feed. Fails only with Feed::CheckSlots' errors.
 template <class Feed, auto... kArguments>
 Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const DataFeedDesc& desc) {
   if constexpr (requires { Feed::CheckSlots(schema); }) MR_TRY(Feed::CheckSlots(schema));

@@ -19,12 +19,12 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr size_t kMostDigits = 400;  ///< of a number, with its sign and point
-constexpr int kMostScale = 63;       ///< of a decimal, behind the point or before it
-constexpr int kDecimalDigits = 39;   ///< of 128 bits
+constexpr size_t kMostDigits = 400;  ///< of a number with sign and point
+constexpr int kMostScale = 63;       ///< digits of a decimal on either side of the point
+constexpr int kDecimalDigits = 39;   ///< for 128 bits
 static_assert(kDecimalDigits <= kMostScale + 1 && kDecimalDigits + kMostScale + 2 <= kMostDigits);
 
-/// What a text is written to.
+/// Resizes the output buffer.
 char* Room(std::string* text) {
   text->resize(kMostDigits);
   return text->data();
@@ -42,7 +42,7 @@ std::string_view TextOfInteger(T value, std::string* text) {
   return Padded(std::to_chars(begin, begin + kMostDigits, value).ptr, text);
 }
 
-/// The number that the fewest digits say which are read back as this float.
+/// The number given by the fewest digits that read back as this float.
 double OfFewestDigits(float value) {
   std::array<char, 32> digits;
   const char* const end =
@@ -54,12 +54,12 @@ double OfFewestDigits(float value) {
 
 std::string_view TextOfSingle(float value, TextRule rule, std::string* text) {
   if (!std::isfinite(value)) return TextOfFloat(static_cast<double>(value), text);
-  // Models before this rule have all digits of a large number that is whole.
+  // Earlier models use all digits of a large integer.
   const bool has_all_digits = rule == TextRule::kByFormat && std::abs(value) >= 0x1p24F && std::abs(value) < 1e16F;
   return TextOfFloat(has_all_digits ? static_cast<double>(value) : OfFewestDigits(value), text);
 }
 
-/// Floor of a quotient by what is above 0.
+/// Rounded-down quotient; the divisor is positive.
 int64_t Floor(int64_t value, int64_t by) { return value / by - (value % by < 0 ? 1 : 0); }
 
 std::string_view DateText(int64_t day, std::string* text) {
@@ -70,7 +70,7 @@ std::string_view DateText(int64_t day, std::string* text) {
   return Padded(begin + written, text);
 }
 
-/// Writes "2026-11-26 10:00:00", of seconds since 1970; returns its end in `text`, which has kMostDigits bytes.
+/// Writes "2026-11-26 10:00:00" for seconds since 1970; returns its end in `text`, which has kMostDigits bytes.
 char* ClockText(int64_t seconds, std::string* text) {
   const int64_t day = Floor(seconds, 86400);
   const int64_t in_day = seconds - day * 86400;
@@ -92,14 +92,14 @@ float HalfToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
 }
 
-/// The number that the fewest digits say which are read back as this half.
+/// The number given by the fewest digits that read back as this half float.
 double OfFewestDigits(uint16_t half) {
   constexpr int kMostDigitsOfHalf = 5;
   const auto of_bits = [](int bits) { return std::abs(static_cast<double>(HalfToFloat(static_cast<uint16_t>(bits)))); };
   const auto value = static_cast<double>(HalfToFloat(half));
   const int size = half & 0x7FFF;
   if (size == 0 || size >= 0x7C00) return value;
-  // What is nearer to it than to its neighbours.
+  // Rounds to it rather than to its neighbors.
   const double least = (of_bits(size - 1) + of_bits(size)) / 2;
   const double most = size == 0x7BFF ? 65520 : (of_bits(size) + of_bits(size + 1)) / 2;
   for (int digits = 0; digits < kMostDigitsOfHalf; ++digits) {
@@ -205,7 +205,7 @@ bool FrameColumn::TakeType(std::string_view format) {
     unit_ = format[2] == 's' ? "s" : std::string(1, format[2]) + "s";
     has_zone_ = format.size() > 4;
     type_name_ = "a time";
-    // What its clocks show is known where texts are made of it (millrace._frames): hours in UTC would be others.
+    // Local times are known where strings are made of them (millrace._frames); hours in UTC would differ.
     if (has_zone_ && !IsUtc(format.substr(4))) {
       kind_ = Kind::kNone;
       type_name_ += " with the zone \"" + std::string(format.substr(4)) + "\"";
@@ -299,7 +299,7 @@ std::string_view FrameColumn::Written(int64_t row, TextRule rule, std::string* s
 std::string_view FrameColumn::TextAt(int64_t at, std::string* scratch) const {
   const int64_t begin = OffsetAt(at);
   const std::string_view text(bytes_ + begin, static_cast<size_t>(OffsetAt(at + 1) - begin));
-  // Behind the last texts of a column nothing may be read.
+  // After the last strings of a column, no padding is readable.
   if (OffsetAt(at + 1) + static_cast<int64_t>(kNumberPadding) <= OffsetAt(end_)) return text;
   scratch->assign(text);
   return Padded(scratch->data() + text.size(), scratch);
@@ -308,7 +308,7 @@ std::string_view FrameColumn::TextAt(int64_t at, std::string* scratch) const {
 std::string_view FrameColumn::ViewAt(int64_t at, std::string* scratch) const {
   struct View {
     int32_t size;
-    int32_t start;  ///< the first bytes; of short texts all 12 lie here
+    int32_t start;  ///< the first bytes; short strings have all 12 here
     int32_t buffer;
     int32_t begin;
   };

@@ -13,14 +13,14 @@ namespace {
 
 using Frames = std::vector<std::shared_ptr<const DataFrame>>;
 
-/// What travels to the threads that make rows, in place of a line: which row it is.
+/// Identifies a row; passed to parsing threads instead of a line.
 struct RowPlace {
   uint32_t frame = 0;
   uint32_t part = 0;
   int64_t row = 0;
 };
 struct SizedPlace {
-  uint32_t size = sizeof(RowPlace);  ///< as TakeSized reads it
+  uint32_t size = sizeof(RowPlace);  ///< read by TakeSized
   uint32_t frame = 0;
   uint32_t part = 0;
   uint32_t low = 0;
@@ -28,10 +28,10 @@ struct SizedPlace {
 };
 static_assert(sizeof(SizedPlace) == sizeof(uint32_t) + sizeof(RowPlace));
 
-/// Rows of a block, which one thread takes: so few that a small frame keeps several of them busy.
+/// Rows per block, which one thread processes: small enough to use several threads for a small frame.
 constexpr size_t kRowsOfBlock = 2048;
 
-/// The places of a frame's rows.
+/// The row identifiers of a frame.
 class FramePlaces final : public RecordSource {
  public:
   FramePlaces(std::shared_ptr<const DataFrame> frame, uint32_t number) : frame_(std::move(frame)), number_(number) {}
@@ -61,7 +61,7 @@ class FramePlaces final : public RecordSource {
   bool WaitReadable(std::chrono::milliseconds) override { return true; }
   bool is_damaged() const override { return false; }
   bool is_within_frame() const override { return false; }
-  uint64_t bytes() const override { return 0; }  // of a file
+  uint64_t bytes() const override { return 0; }  // not a file
 
  private:
   const std::shared_ptr<const DataFrame> frame_;
@@ -71,7 +71,7 @@ class FramePlaces final : public RecordSource {
   std::vector<SizedPlace> places_;
 };
 
-/// Makes rows of the frames at places. One thread.
+/// Makes rows from identifiers of frames. One thread.
 class FrameFeed final : public ColumnFeed {
  public:
   static Result<std::unique_ptr<DataFeed>> Create(std::shared_ptr<const Frames> frames, const SlotSchema& schema,
@@ -137,12 +137,12 @@ class FrameFeed final : public ColumnFeed {
 
   struct Cell {
     std::string text;
-    std::vector<std::string> texts;  ///< of a list
+    std::vector<std::string> texts;  ///< values of a list
     std::vector<std::string_view> views;
   };
 
   const std::shared_ptr<const Frames> frames_;
-  std::vector<std::vector<size_t>> places_;  ///< of the plan's columns, by frame
+  std::vector<std::vector<size_t>> places_;  ///< by frame, for the plan's columns
   std::vector<Cell> cells_;
   std::vector<FeatureRow::List> lists_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// "s3" of "s3://bucket/part-0"; empty when the name does not begin like that.
+/// "s3" for "s3://bucket/part-0"; empty without a scheme.
 std::string_view SchemeOf(std::string_view file) {
   const size_t colon = file.find(':');
   if (colon == std::string_view::npos || colon == 0 || !IsLetter(file[0])) return {};
@@ -38,7 +38,7 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
 }
 
-/// Nobody but the foreground's processes may read a terminal: a child with a group of its own would be stopped.
+/// Only foreground processes can read a terminal: a child in its own group would be stopped.
 bool IsTerminal(const std::string& file) {
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0 || !S_ISCHR(info.st_mode)) return false;
@@ -46,12 +46,12 @@ bool IsTerminal(const std::string& file) {
   return fd.is_open() && ::isatty(fd.get()) == 1;
 }
 
-/// True for names of this process's open files: "/dev/stdin", "/dev/fd/3".
+/// Whether a name refers to an open file of this process: "/dev/stdin", "/dev/fd/3".
 bool IsOwnDescriptor(std::string_view file) {
   return file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd/");
 }
 
-/// Adds up the time that reads of a source take.
+/// Measures the time spent reading from a source.
 class TimedSource final : public ByteSource {
  public:
   TimedSource(std::unique_ptr<ByteSource> source, std::shared_ptr<std::atomic<int64_t>> nanoseconds)
@@ -70,7 +70,7 @@ class TimedSource final : public ByteSource {
   std::shared_ptr<std::atomic<int64_t>> nanoseconds_;
 };
 
-/// Ends with a failure when the file behind a command's output was written to or cut off meanwhile.
+/// Fails at the end if the file behind a command's output was written or truncated meanwhile.
 class WatchedSource final : public ByteSource {
  public:
   WatchedSource(std::unique_ptr<ByteSource> source, std::string file, const FileStamps& stamps)
@@ -157,7 +157,7 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
     }
     opener->schemes_.push_back({input.scheme(), std::string(Trimmed(input.command()))});
   }
-  // Behind the user's, who may have another command for them.
+  // After the user's, which can override these.
   for (const char* known : {"hdfs", "afs"}) opener->schemes_.push_back({known, "hadoop fs -cat"});
   MR_ASSIGN(const bool needs_command, opener->CheckFiles(files, stop));
   if (needs_command) {
@@ -251,7 +251,7 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
   if (CommandFor(file) != nullptr) return OpenUnwatched(file);
   MR_TRY(stamps_.Begin(file));
   MR_ASSIGN(OpenedInput input, OpenUnwatched(file));
-  // A command's end says nothing of the file; where there is none, the file looks after itself.
+  // A command's end does not reveal changes of the file; without a command, the file source checks itself.
   if (IsOfCommand(input.stage)) {
     input.source = std::make_unique<WatchedSource>(std::move(input.source), file, stamps_);
   }
@@ -260,17 +260,17 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
 
 Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
   OpenedInput input;
-  size_t started = 0;  // of commands_
+  size_t started = 0;  // index in commands_
   const SchemeCommand* scheme = CommandFor(file);
   if (scheme == nullptr && IsTerminal(file)) {
     MR_ASSIGN(input.source, OpenFile(file));
   } else if (scheme != nullptr || (guard_ != nullptr && !IsPlainFile(file))) {
-    if (scheme == nullptr) MR_TRY(CheckFile(file).status());  // it may be gone since it was listed
+    if (scheme == nullptr) MR_TRY(CheckFile(file).status());  // it may have been removed since it was listed
     std::vector<std::string> argv = scheme != nullptr ? ShellArgv(scheme->command + " \"$@\"", {file})
                                                       : std::vector<std::string>{"cat", "--", file};
     SubprocessOptions options;
     if (scheme == nullptr && IsOwnDescriptor(file)) {
-      // In a child the name would mean the child's descriptor: hand ours on.
+      // In a child the name would refer to the child's descriptor, so pass ours.
       MR_ASSIGN(options.stdin_file, OpenForReading(file));
       argv = {"cat"};
     }
@@ -287,7 +287,7 @@ Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
                      std::string(unpacker) + "\" unpacks it");
     }
     if (compression == Compression::kNone && !commands_.empty()) {
-      // The first command reads the file itself, and may seek in it.
+      // The first command reads the file itself and can seek in it.
       SubprocessOptions options;
       MR_ASSIGN(options.stdin_file, OpenForReading(file));
       options.explains_failure = commands_[0].is_of_format;

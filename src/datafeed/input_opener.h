@@ -20,58 +20,61 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// What reading a file mostly costs; names of PassStats::stage_seconds.
+/// The main cost of reading a file; names in PassStats::stage_seconds.
 enum class InputStage : uint8_t {
   kRead,
   kDecompress,
   kPipe,      ///< waiting for a pipe_command
-  kFormat,    ///< for the command of a format: the Python that reads Parquet
-  kFetch,     ///< for an input_command
-  kNamedPipe  ///< for who writes a named pipe, or what else is no plain file
+  kFormat,    ///< waiting for the command of a format, for example Python reading Parquet
+  kFetch,     ///< waiting for an input_command
+  kNamedPipe  ///< waiting for the writer of a named pipe or another special file
 };
 inline constexpr size_t kInputStages = 6;
 std::string_view InputStageName(InputStage stage);
-/// Whether the bytes come from a process, which `cat` is, too.
+/// Whether the bytes come from a process, including `cat`.
 inline bool IsOfCommand(InputStage stage) { return stage >= InputStage::kPipe; }
 
-/// The pipe_command of a desc without the space around it; empty for none, and for "cat", which is none.
+/// The trimmed pipe_command of a desc; empty for none and for "cat".
 std::string_view PipeCommandOf(const DataFeedDesc& desc);
-/// A command as messages show it: on one line, in backquotes, cut to a readable length.
+/// A command as shown in messages: on one line, in backquotes, shortened.
 std::string ShownCommand(std::string_view command);
 
-/// A file that is being read.
+/// An opened file.
 struct OpenedInput {
   std::unique_ptr<ByteSource> source;
   InputStage stage = InputStage::kRead;
-  /// Nanoseconds that another thread has spent so far on unpacking the file for the pipe_command, which users do not
-  /// always expect; null when that is not done.
+  /// Nanoseconds that another thread has spent so far decompressing the file for the pipe_command; null if it does not.
   std::shared_ptr<const std::atomic<int64_t>> unpacking;
 };
 
-/// Opens input files as a desc says: gz and zstd unpacked, through its pipe_command, by a command for their scheme.
+/// Opens input files as a desc specifies: decompresses gz and zstd, runs the pipe_command, and runs the command of a
+/// scheme.
 ///
-/// The pipe_command gets the file as its stdin; it is run by `bash -o pipefail -c`, once a file. "cat" and nothing
-/// mean no command. Behind it stands the command of a format that has one (LineCut::command). A file "SCHEME:..." comes
-/// from the input_command of its scheme, with the name as an argument ("hdfs:" and "afs:" have one: hadoop fs -cat).
-/// What is no plain file (a named pipe, a device) is read through `cat`, so that a stop request need not wait for it.
-/// No file name is ever part of a shell text. A plain file that changes while it is read, or until it is opened again,
-/// is an error. Thread-safe; what it opens must not outlive it.
+/// The pipe_command gets the file as stdin and runs with `bash -o pipefail -c`, once per file. "cat" and an empty
+/// string mean no command. The command of a format, if any, follows it (LineCut::command). A file "SCHEME:..." is read
+/// with the input_command of its scheme, with the name as an argument ("hdfs:" and "afs:" default to hadoop fs -cat).
+/// Special files (named pipes, devices) are read with `cat`, so that a stop request does not wait for them. File names
+/// are never part of shell text. A regular file that changes while read, or before it is opened again, is an error.
+/// Thread-safe; opened inputs must not outlive it.
 class InputOpener {
  public:
-  /// kInvalidConfig when a setting makes no sense; otherwise CheckFiles' errors. Starts the guard that kills commands
-  /// when this process is killed, if these files need commands. A stop request ends the look at many files: kCancelled.
-  /// Of a `cut` whose format opens these files itself, they may be folders, or no files at all; kInvalidConfig for a
-  /// command.
+  /// Checks settings and files, and starts the guard that kills commands when this process is killed, if commands are
+  /// needed. If the format of `cut` opens files itself, they can be folders or not exist in the file system. Fails with
+  /// kInvalidConfig for an invalid setting or a command before such a format, kNotFound for an empty list, a missing
+  /// file or a scheme without command, kIo for an unreadable file or a folder, kCancelled after a stop request. One
+  /// message lists all bad files.
   static Result<std::unique_ptr<InputOpener>> Create(const DataFeedDesc& desc, const std::vector<std::string>& files,
                                                      const std::stop_token& stop = {}, const LineCut& cut = {});
 
-  /// Starts reading. Failures name the file. One that its format opens has no source.
+  /// Starts reading. If the format opens the file itself, the result has no source. Fails with kNotFound if the file or
+  /// a program is missing, kIo if it cannot be read or started, kBadData for a file that is compressed otherwise than
+  /// with gz or zstd; messages name the file.
   Result<OpenedInput> Open(const std::string& file) const;
-  /// What is opened from now on may be other files than before, under their names.
+  /// Allows files to have changed since they were opened before.
   void ForgetFiles() { stamps_.Forget(); }
   /// Empty: none.
   const std::string& pipe_command() const { return pipe_command_; }
-  /// How long a line of these files may be.
+  /// Limit for the length of a line of these files.
   const LineLimit& line_limit() const { return line_limit_; }
 
  private:
@@ -79,30 +82,30 @@ class InputOpener {
     std::string scheme;
     std::string command;
   };
-  /// That a file goes through.
+  /// A command that files pass through.
   struct PipeCommand {
     std::vector<std::string> argv;
-    bool is_of_format;  ///< LineCut::command: its failures are ours to tell
+    bool is_of_format;  ///< LineCut::command: messages must explain its failures
     InputStage stage() const { return is_of_format ? InputStage::kFormat : InputStage::kPipe; }
   };
   InputOpener() = default;
-  /// The command for a file's scheme; null when the file is a local one.
+  /// The command for a file's scheme; null for a local file.
   const SchemeCommand* CommandFor(std::string_view file) const;
   /// Whether a command reads the file.
   Result<bool> CheckFile(const std::string& file) const;
   Status CheckFileOfFormat(const std::string& file) const;
-  /// Whether a command reads any of them; all that cannot be read come back in one failure.
+  /// Whether a command reads any of them; one failure lists all unreadable files.
   Result<bool> CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
   Result<OpenedInput> OpenUnwatched(const std::string& file) const;
-  /// Puts a command behind what is read.
+  /// Adds a command after the current input.
   Status PipeThrough(const PipeCommand& command, const std::string& file, OpenedInput* input) const;
   Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
                                             SubprocessOptions options) const;
 
-  std::string opened_by_;              ///< empty: files are opened here
-  bool in_memory_ = false;             ///< they are no files
+  std::string opened_by_;              ///< empty: this class opens files
+  bool in_memory_ = false;             ///< files are rows in memory
   std::string pipe_command_;           ///< empty: none
-  std::vector<PipeCommand> commands_;  ///< pipe_command_, and that of the format
+  std::vector<PipeCommand> commands_;  ///< pipe_command_ and the format's command
   std::vector<SchemeCommand> schemes_;
   std::chrono::milliseconds timeout_{0};
   LineLimit line_limit_;

@@ -9,7 +9,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is read as it lies in memory");
 
-// Copied at once, whatever the count: enough for most slots, and without a branch on how many there are.
+// Copied regardless of the count: enough for most slots, and avoids a branch on the count.
 constexpr size_t kCopied = 32;
 
 uint32_t ReadCount(const uint8_t* at) {
@@ -23,8 +23,8 @@ void Put(const T* values, size_t count, std::string* bytes) {
   if (count > 0) bytes->append(reinterpret_cast<const char*>(values), count * sizeof(T));
 }
 
-/// The size of a slot. The processor goes on with the usual count while it still waits for this one, as otherwise every
-/// slot of the walk would wait for the one before; without the barrier the compiler would undo that.
+/// The size of a slot. The processor continues with the usual count before this one is loaded; otherwise every slot of
+/// the walk would wait for the previous one. Without the barrier the compiler would undo that.
 size_t SlotBytes(uint32_t count, uint32_t usual, uint32_t sizes, uint32_t value_bytes) {
   if (count != usual) [[unlikely]] {
     usual = count;
@@ -33,7 +33,7 @@ size_t SlotBytes(uint32_t count, uint32_t usual, uint32_t sizes, uint32_t value_
   return sizeof(uint16_t) + size_t{usual} * value_bytes + size_t{sizes} * (sizeof(uint64_t) - value_bytes);
 }
 
-/// A dense slot's values in all rows.
+/// Copies a dense slot's values of all rows.
 template <class T>
 void CopyDense(const uint8_t* base, const uint32_t* starts, size_t rows, size_t width, UninitializedVector<T>& values) {
   values.resize(rows * width);
@@ -47,7 +47,7 @@ void CopyDense(const uint8_t* base, const uint32_t* starts, size_t rows, size_t 
   }
 }
 
-/// A sparse slot's values in all rows, `total` together. `kPadded`: kCopied bytes behind every value may be read.
+/// Copies a sparse slot's values of all rows, `total` in all. `kPadded`: kCopied bytes after every value are readable.
 template <bool kPadded, class T>
 void CopySparse(const uint8_t* base, const uint32_t* starts, size_t rows, size_t total, UninitializedVector<T>& values,
                 UninitializedVector<uint32_t>& offsets) {

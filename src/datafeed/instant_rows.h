@@ -25,33 +25,33 @@ class InstantFormat {
   /// `allow_empty`: a sparse slot may have the count 0.
   InstantFormat(const SlotSchema& schema, bool allow_empty);
 
-  /// Whole rows that stand one after another, and where their slots begin. Its vectors keep their capacity.
+  /// Consecutive rows and the offsets of their slots. Its vectors keep their capacity.
   struct Rows {
     int count = 0;
-    size_t begin = 0;              ///< bytes of the file
-    size_t end = 0;                ///< likewise
-    std::vector<uint32_t> starts;  ///< of row r's slot s, from `begin`: starts[s * most + r]
-    std::vector<size_t> values;    ///< that each slot has in all rows
+    size_t begin = 0;              ///< byte offset in the file
+    size_t end = 0;                ///< byte offset in the file
+    std::vector<uint32_t> starts;  ///< offset of row r's slot s from `begin`: starts[s * most + r]
+    std::vector<size_t> values;    ///< number of values per slot in all rows
     int most = 0;
   };
-  /// Finds up to `most` rows from byte `begin` on, by their counts alone; `row` is the number of the first one, from 1.
-  /// kBadData says row, slot and byte of what is wrong: rows that it gives back may be copied without further checks.
+  /// Finds up to `most` rows from byte `begin`, using only their counts; `row` is the number of the first, from 1.
+  /// Fails with kBadData naming row, slot and byte; the returned rows can be copied without further checks.
   Status FindRows(std::span<const uint8_t> file, size_t begin, int most, uint64_t row, Rows* rows) const;
 
-  /// Copies rows to an empty batch, column by column. Reads no byte behind the end of `file`.
+  /// Copies rows to an empty batch, column by column. Does not read past the end of `file`.
   void CopyRows(std::span<const uint8_t> file, const Rows& rows, SlotBatch* batch) const;
 
-  /// Appends the bytes of a batch's rows, used slots alone. kBadData, with the row's place in `files`, for a slot with
-  /// more values than a count can say.
+  /// Appends the encoded rows of a batch, used slots only. Fails with kBadData and the row's position in `files` if a
+  /// slot has more values than a count can hold.
   Status Encode(const SlotBatch& batch, const std::vector<std::string>& files, std::string* bytes) const;
 
  private:
   struct SlotPlan {
-    SlotId id = -1;              ///< -1: not used
+    SlotId id = -1;              ///< -1: unused
     uint32_t least = 1;          ///< smallest count
     uint32_t most = UINT16_MAX;  ///< largest count
-    uint32_t usual = 1;          ///< count of most rows: the walk goes on with it before the count is read
-    uint32_t sizes = 0;          ///< numbers of 8 bytes before the values, which count
+    uint32_t usual = 1;          ///< predicted count: the walk continues with it before the count is read
+    uint32_t sizes = 0;          ///< 8-byte numbers before the values, included in the count
     uint32_t value_bytes = 8;
   };
   Status WrongRow(std::span<const uint8_t> file, size_t at, uint64_t row, size_t slot) const;
@@ -60,8 +60,8 @@ class InstantFormat {
   std::vector<SlotPlan> plan_;
 };
 
-/// What a file looks like that is not in this format, as the end of a message ("; it looks like text: ..."), or
-/// nothing.
+/// Guesses the format of a file that is not in this one, as the end of a message ("; it looks like text: ..."); empty
+/// if unknown.
 std::string LooksLike(std::span<const uint8_t> file);
 
 }  // namespace millrace

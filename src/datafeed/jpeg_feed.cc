@@ -66,7 +66,7 @@ class JpegFeed final : public FormatFeed {
     }
     const Result<PictureSize> size = decoder_.ReadHeader(path_, picture.bytes);
     if (!size.ok()) return Fail(LineErrorKind::kDamaged, "", size.status().message());
-    // Checked before anything of the picture's size is allocated, so that a header that lies costs no memory.
+    // Checked before allocating the picture's size, so a false header costs no memory.
     if (size->height != slot.shape[2] || size->width != slot.shape[3]) {
       return Fail(LineErrorKind::kWrongWidth, slot.name,
                   path_ + ": the picture is " + std::to_string(size->height) + " high and " +

@@ -4,11 +4,10 @@
 
 namespace millrace {
 
-/// Rows of JPEG pictures, of files or folders as the reader's (reader/jpeg_reader.h): the first slot is the picture,
-/// dense floats of the shape [-1, 1 or 3, height, width], and the second, if there is one, its label, one value. The
-/// threads that read files read pictures' bytes; those that parse decode them. A picture of another size, one that is
-/// cut short, and a file that is no JPEG picture are bad lines that name the file. In a build without libjpeg its maker
-/// says so.
+/// Rows of JPEG pictures, from files or folders like the reader's (reader/jpeg_reader.h). The first slot is the
+/// picture, dense floats of shape [-1, 1 or 3, height, width]; an optional second slot is its label, one value. Reading
+/// threads read bytes, parsing threads decode. A picture of another size, a truncated picture and a non-JPEG file are
+/// bad lines that name the file. Without libjpeg, the maker fails.
 FeedKind JpegFeedKind();
 
 }  // namespace millrace

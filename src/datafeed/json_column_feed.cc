@@ -22,12 +22,12 @@ using simdjson::ondemand::json_type;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
-// With what may be read behind them.
+// With readable padding.
 constexpr char kOne[kNumberPadding + 2] = "1";
 constexpr char kZero[kNumberPadding + 2] = "0";
 constexpr std::string_view kMissing = std::string_view(kZero).substr(0, 0);
 
-/// What people take for JSON.
+/// Hints for input often mistaken for JSON.
 std::string HintOn(std::string_view line, bool is_first) {
   if (const std::string columnar = is_first ? ColumnarFormatAdvice(line) : ""; !columnar.empty())
     return "; " + columnar;
@@ -57,7 +57,7 @@ class JsonLines final : public ColumnFeed {
 
   ValueNames names() const override {
     ValueNames names = ColumnFeed::names();
-    names.lines = lines_;  // also of those that are no good row, and name keys all the same
+    names.lines = lines_;  // also of rows that are bad but contain keys
     names.some = first_names_;
     for (const size_t column : unnamed_) names.absent.insert(plan().columns()[column]);
     return names;
@@ -71,7 +71,7 @@ class JsonLines final : public ColumnFeed {
       ++counted().blank_lines;
       return LineResult::kBlank;
     }
-    // The parser wants padding of its own size behind a text, and may write there.
+    // The parser requires its own padding after the text and can write there.
     if (buffer_.size() < line.size() + simdjson::SIMDJSON_PADDING) {
       buffer_.resize(2 * (line.size() + simdjson::SIMDJSON_PADDING));
     }
@@ -101,8 +101,7 @@ class JsonLines final : public ColumnFeed {
   }
 
   error_code Walk(std::string_view line) {
-    // Reading on demand does not look at what nobody takes; whether the whole line is JSON is seen by parsing all of
-    // it.
+    // On-demand parsing skips unused values; only a full parse validates the whole line.
     simdjson::dom::element checked;
     if (const error_code error = checker_.parse(buffer_.data(), line.size(), false).get(checked)) return error;
     simdjson::ondemand::document document;
@@ -132,7 +131,7 @@ class JsonLines final : public ColumnFeed {
     return simdjson::SUCCESS;
   }
 
-  /// Takes a value for a column, or, without one, those of the columns within it.
+  /// Processes a column's value or, without a column, nested columns.
   error_code WalkValue(value& taken, size_t column) {
     json_type type{};
     if (const error_code error = taken.type().get(type)) return error;
@@ -178,7 +177,7 @@ class JsonLines final : public ColumnFeed {
     return simdjson::SUCCESS;
   }
 
-  /// The text of what is no object and no array.
+  /// The string of a value that is not an object or array.
   static error_code TextOf(value& scalar, json_type type, std::string_view* text) {
     switch (type) {
       case json_type::string: return scalar.get_string().get(*text);
@@ -198,7 +197,7 @@ class JsonLines final : public ColumnFeed {
     }
   }
 
-  /// Of a line without the key by which rows are parted.
+  /// For a line without the key of the row times.
   LineResult FailTime() {
     const std::string& column = plan().columns()[static_cast<size_t>(plan().times()->column)];
     const std::vector<std::string_view> known(first_names_.begin(), first_names_.end());
@@ -219,16 +218,16 @@ class JsonLines final : public ColumnFeed {
   }
 
   std::map<std::string, size_t, std::less<>> places_;  ///< of columns
-  std::set<std::string, std::less<>> parents_;         ///< paths of objects that have columns within them
+  std::set<std::string, std::less<>> parents_;         ///< paths of objects with nested columns
   simdjson::dom::parser checker_;
   simdjson::ondemand::parser parser_;
   std::vector<char> buffer_;                             ///< the line and its padding
-  std::string path_;                                     ///< of the key that is read
+  std::string path_;                                     ///< of the current key
   std::vector<std::vector<std::string_view>> elements_;  ///< of arrays, by column
   std::vector<FeatureRow::List> lists_;
   std::vector<bool> seen_;
-  std::vector<size_t> unnamed_;  ///< columns that no line has had
-  int64_t lines_ = 0;            ///< that are JSON
+  std::vector<size_t> unnamed_;  ///< columns not yet named by a line
+  int64_t lines_ = 0;            ///< JSON lines
   std::set<std::string> first_names_;
   bool has_failed_ = false;
 };

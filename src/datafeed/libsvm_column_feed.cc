@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// "0", "0.0": what is not written means the same.
+/// "0", "0.0": equal to a missing index.
 bool IsZero(std::string_view value) {
   double number = 1;
   return value.find_first_not_of("+-.0") == std::string_view::npos && ReadNumber(value, &number) && number == 0;
@@ -79,7 +79,7 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
   }
   indices_.clear();
   bool is_first = true;
-  uint64_t next = first_;  // the least index that may come
+  uint64_t next = first_;  // smallest allowed index
   auto wanted = wanted_.begin();
   for (std::string_view token = parts.Next(); !token.empty(); token = parts.Next(), is_first = false) {
     const size_t colon = token.find(':');
@@ -106,7 +106,7 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
     next = index + 1;
     const std::string_view written = token.substr(colon + 1);
     const std::string_view value = Taken(written);
-    if (value.empty() && !written.empty()) continue;  // as if it were not written
+    if (value.empty() && !written.empty()) continue;  // treated as missing
     if (index_ >= 0 && !IsZero(value)) {
       const std::string_view digits = token.substr(0, colon);
       indices_.push_back(digits.substr(std::min(digits.find_first_not_of("+0"), colon - 1)));

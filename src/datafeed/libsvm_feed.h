@@ -7,18 +7,18 @@
 namespace millrace {
 
 /// Rows of lines `LABEL INDEX:VALUE ... # comment`. The slots, used or not, are the label (one value) and either one
-/// dense slot of floats, which index 1 is the first of and where what is not named is 0, or the indices (sparse ids)
-/// and their values (sparse floats). Indices rise from 1. One thread.
+/// dense float slot, which starts at index 1 and is 0 for missing indices, or indices (sparse ids) and values (sparse
+/// floats). Indices ascend from 1. One thread.
 class LibsvmFeed final : public TextFeed {
  public:
   LibsvmFeed(const SlotSchema& schema, const MultiSlotOptions& options) : TextFeed(schema, options) {}
-  /// kInvalidConfig for other slots.
+  /// Fails with kInvalidConfig for other slots.
   static Status CheckSlots(const SlotSchema& schema);
 
  private:
   LineResult Read(std::string_view line) override;
   bool ReadLabel(const SlotSpec& slot, std::string_view token);
-  /// INDEX:VALUE, of which the index, `most` at most, becomes `last`, and the value the last one of floats().
+  /// Reads INDEX:VALUE: sets `last` to the index, which must be at most `most`, and appends the value to floats().
   bool ReadPair(const SlotSpec& values, std::string_view token, int64_t most, int64_t* last);
 };
 

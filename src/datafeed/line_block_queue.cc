@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whether a text names a file, as its own word: one that is called "a" is found in every text.
+/// Whether a text contains a file name as a whole word, because a file named "a" would be found in any text.
 bool NamesFile(std::string_view text, std::string_view file) {
   for (size_t at = text.find(file); at != std::string_view::npos; at = text.find(file, at + 1)) {
     const size_t end = at + file.size();
@@ -30,20 +30,20 @@ bool NamesFile(std::string_view text, std::string_view file) {
   return false;
 }
 
-/// Puts "FILE: " before and the number of rows behind the first line of a source's failure.
+/// Adds "FILE: " and the number of preceding rows to the first line of a source's failure.
 Status DescribeFailure(const Status& failure, const std::string& file, const BlockReader& reader, const LineCut& cut,
                        bool command_got_it_unpacked) {
   const std::string& message = failure.message();
   const size_t line_end = std::min(message.find('\n'), message.size());
   std::string text = message.substr(0, line_end);
-  // What is said of a command names no file, though one may be called "command".
+  // Messages about a command contain no file name, even if a file is called "command".
   if (text.starts_with("command ") || !NamesFile(text, file)) text = file + ": " + text;
   if (reader.names_its_line()) return {failure.code(), std::move(text)};
   const std::string rows = "after " + std::to_string(reader.lines()) + " rows";
   if (cut.command.empty() || failure.code() == StatusCode::kIo) {
     text += " " + rows;
   } else if (reader.lines() > 0) {
-    // The command of a format says what is wrong in a sentence.
+    // The command of a format reports full sentences.
     text += " (" + rows + ")";
   }
   if (reader.ends_in_a_line()) text += std::string("; last ") + reader.unit() + " incomplete";
@@ -54,7 +54,7 @@ Status DescribeFailure(const Status& failure, const std::string& file, const Blo
   return {failure.code(), std::move(text)};
 }
 
-/// Says that it is slow as soon as it has nothing at hand, and notes it.
+/// Reports that it would block whenever no input is available, and records it.
 class UnawaitedSource final : public ByteSource {
  public:
   UnawaitedSource(std::unique_ptr<ByteSource> source, bool* is_paused)
@@ -73,10 +73,10 @@ class UnawaitedSource final : public ByteSource {
   bool* is_paused_;
 };
 
-/// The next file of a lane, whose command was started already.
+/// The next file of a lane, with its command already started.
 struct AheadOfLane {
   size_t file = 0;
-  Status failure;  ///< of opening it; told when its turn comes
+  Status failure;  ///< of opening it; reported when it is this file's turn
   OpenedInput input;
 };
 
@@ -84,7 +84,7 @@ struct AheadOfLane {
 
 struct LineBlockQueue::Lane {
   std::mutex mutex;
-  std::atomic<bool> done{false};  ///< this lane has no file and will get none
+  std::atomic<bool> done{false};  ///< this lane will not get another file
   std::unique_ptr<BlockReader> reader;
   std::shared_ptr<const std::string> header;  ///< of the current file
   std::optional<AheadOfLane> ahead;
@@ -92,9 +92,9 @@ struct LineBlockQueue::Lane {
   size_t file = 0;
   int tries = 0;
   bool gave_a_block = false;  ///< of the current file
-  bool is_paused = false;     ///< nothing was at hand behind the last block, where anybody asks
-  std::string track;          ///< its line of a trace
-  int64_t opened = 0;         ///< when the current file was, for a trace
+  bool is_paused = false;     ///< no input was available after the last block, if requested
+  std::string track;          ///< its row in a trace
+  int64_t opened = 0;         ///< opening time of the current file, for a trace
   InputStage stage = InputStage::kRead;
   std::shared_ptr<const std::atomic<int64_t>> unpacking;
   int64_t unpacking_counted = 0;
@@ -103,8 +103,8 @@ struct LineBlockQueue::Lane {
   Status Describe(const Status& failure, const std::string& name, const LineCut& cut) const {
     return DescribeFailure(failure, name, *reader, cut, unpacking != nullptr);
   }
-  /// Counts time that a thread waited for bytes. What unpacking before the command took is counted as that, and taken
-  /// off the wait for the command.
+  /// Adds a thread's waiting time for bytes. Decompression for a command is counted separately and subtracted from the
+  /// wait for the command.
   void AddWait(double seconds) {
     double unpacked = 0;
     if (unpacking != nullptr) {
@@ -139,7 +139,7 @@ Result<bool> LineBlockQueue::Next(int lane, LineBlock& block, const std::stop_to
     MR_ASSIGN(const bool got, TracedNext(lane, first, block, stop));
     if (got) return true;
   }
-  // Help others: first where nobody is reading just now, then wherever something is left.
+  // Help other lanes: first idle ones, then any.
   for (const bool wait : {false, true}) {
     for (size_t i = 1; i < lanes_.size(); ++i) {
       Lane& other = *lanes_[(first + i) % lanes_.size()];
@@ -169,7 +169,7 @@ Result<bool> LineBlockQueue::TakeFile(Lane& lane, const std::stop_token& stop) c
 
 Status LineBlockQueue::OpenFileOf(Lane& lane) const {
   OpenedInput input;
-  // A file that is tried again is not the one that was opened ahead.
+  // A retried file is not the one opened ahead.
   if (lane.ahead && lane.ahead->file == lane.file) {
     const Status failure = lane.ahead->failure;
     input = std::move(lane.ahead->input);
@@ -200,7 +200,7 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
 
 Status LineBlockQueue::OpenAhead(Lane& lane, const std::stop_token& stop) const {
   if (lanes_.size() > 1 || !IsOfCommand(lane.stage) || lane.ahead) return Status::Ok();
-  // Somebody else may be done before this lane is, and would begin with that file at once.
+  // Another process may finish first and take that file.
   if (options_.shared != nullptr) return Status::Ok();
   MR_ASSIGN(const size_t file, file_queue_->Next(FileTurn::kLater, stop));
   if (file >= files_->size()) return Status::Ok();
@@ -241,7 +241,7 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
       MR_TRY(OpenAhead(lane, stop));
     }
     const uint64_t bytes_before = lane.reader->bytes();
-    // What was handed on cannot be taken back for another try.
+    // Returned blocks cannot be taken back for a retry.
     const bool may_retry = !lane.gave_a_block && lane.tries < options_.retries && IsOfCommand(lane.stage);
     using Fill = BlockReader::Fill;
     Result<bool> got = lane.reader->Next(block, stop, may_retry ? Fill::kUntilFull : Fill::kForAMoment);

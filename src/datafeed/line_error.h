@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// Why a line was refused. The names (LineErrorKindName) are keys of PassStats::counters.
+/// Why a line was rejected. The names (LineErrorKindName) are keys of PassStats::counters.
 enum class LineErrorKind : uint8_t {
   kBadPrefix,      ///< ins_id, content or logkey is not "1 TOKEN"
   kBadCount,       ///< a count is not a number, negative, or above 2^31 - 1
@@ -19,36 +19,36 @@ enum class LineErrorKind : uint8_t {
   kOverflow,       ///< an id above 2^64 - 1
   kNegativeId,     ///< an id with a minus sign
   kMissingValues,  ///< the line ended before all counted values, or before all slots
-  kWrongWidth,     ///< a dense slot with another number of values than its shape says
+  kWrongWidth,     ///< a dense slot with a number of values other than its shape's
   kTrailing,       ///< tokens after the last slot
   kNonFinite,      ///< NaN or infinity where they are rejected
   kNulByte,        ///< a byte 0
-  kRefused,        ///< a plugin's parser says so
-  kDamaged,        ///< a record's bytes are not what its checksum says, or no message
+  kRefused,        ///< rejected by a plugin's parser
+  kDamaged,        ///< a record with a wrong checksum, or not a message
 };
 
 /// "bad_count", "overflow", ...
 std::string_view LineErrorKindName(LineErrorKind kind);
 
-/// What is wrong with a line and where.
+/// The error of a line and its position.
 struct LineError {
   LineErrorKind kind = LineErrorKind::kBadValue;
   size_t column = 1;        ///< byte of the line, from 1
-  std::string slot;         ///< empty when no slot is to blame
+  std::string slot;         ///< empty if no slot is responsible
   std::string expectation;  ///< "value 2 of 3 to be an unsigned 64-bit number"
   std::string snippet;      ///< the offending token, printable; empty at the end of the line
-  std::string message;      ///< in place of expectation and snippet: what a plugin, or what is no text, says
-  /// Nothing says where the next record begins: reading ends, whatever is to become of bad lines.
+  std::string message;      ///< replaces expectation and snippet: from a plugin, or for input that is not text
+  /// The next record cannot be found: reading ends, whatever the bad-line policy.
   bool ends_reading = false;
 
-  /// `slot "C1": expected value 2 of 3 to be an unsigned 64-bit number, found "0x10"`. A plugin's words are
-  /// shown as a terminal may show them.
+  /// `slot "C1": expected value 2 of 3 to be an unsigned 64-bit number, found "0x10"`. Control characters of a plugin's
+  /// message are escaped.
   std::string ToString() const;
   /// kBadData "FILE:LINE:COLUMN: " and ToString().
   Status ToStatus(std::string_view file, uint64_t line) const;
 };
 
-/// What a parser met that is no error but worth a look.
+/// Counts of unusual values that are not errors.
 struct ValueCounters {
   int64_t blank_lines = 0;
   int64_t float_overflows = 0;   ///< 1e50: read as infinity
@@ -57,13 +57,13 @@ struct ValueCounters {
   int64_t zeros_dropped = 0;
   int64_t empty_slots = 0;
   int64_t trailing_lines = 0;  ///< lines with tokens after the last slot
-  int64_t other_times = 0;     ///< lines that data_desc.rows leaves out
+  int64_t other_times = 0;     ///< lines excluded by data_desc.rows
   int64_t number_forms = 0;    ///< values of NumberForm::nth
 
   ValueCounters& operator+=(const ValueCounters& other);
   friend bool operator==(const ValueCounters&, const ValueCounters&) = default;
   /// Adds every count above 0 under its name: "blank_line", "float_overflow", "float_underflow", "non_finite",
-  /// "zero_dropped", "empty_slot_allowed", "trailing_ignored", "of_other_times". Not number_forms.
+  /// "zero_dropped", "empty_slot_allowed", "trailing_ignored", "of_other_times". Ignores number_forms.
   void AddTo(std::map<std::string, int64_t>& counters) const;
 };
 

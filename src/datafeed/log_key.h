@@ -6,14 +6,14 @@
 
 namespace millrace {
 
-/// What a log key says: 32 hex digits that name an example and the search that it was shown for.
+/// A parsed log key: 32 hex digits that identify an example and its search.
 struct LogKey {
   uint64_t search_id = 0;  ///< digits 16 to 31, from 0
   uint32_t cmatch = 0;     ///< digits 11 to 13
   uint32_t rank = 0;       ///< digits 14 and 15
 };
 
-/// Nothing when `text` is no log key.
+/// Nullopt if `text` is not a log key.
 std::optional<LogKey> ParseLogKey(std::string_view text);
 
 }  // namespace millrace

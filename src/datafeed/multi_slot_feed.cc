@@ -25,7 +25,7 @@ Status MultiSlotDataFeed::Detach() {
 MultiSlotOptions MultiSlotInMemoryDataFeed::OptionsOf(const DataFeedDesc& desc) {
   MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
   const bool drops = options.drop_zeros || desc.zeros() == DataFeedDesc::FEED_DEFAULT;
-  // Values of a line that is a batch are told apart by their places.
+  // Values of a line that is a batch are identified by position.
   options.drop_zeros = drops && desc.input_type() == 0;
   return options;
 }

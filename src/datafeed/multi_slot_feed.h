@@ -13,7 +13,7 @@ namespace millrace {
 /// Reads MultiSlot text into batches. One thread.
 class MultiSlotDataFeed : public DataFeed {
  public:
-  /// `schema` must outlive it.
+  /// `schema` must outlive it. Does not fail.
   static Result<std::unique_ptr<DataFeed>> Make(const SlotSchema& schema, const DataFeedDesc& desc);
   MultiSlotDataFeed(const SlotSchema& schema, const MultiSlotOptions& options)
       : sink_(schema), parser_(schema, options) {}
@@ -33,9 +33,10 @@ class MultiSlotDataFeed : public DataFeed {
   MultiSlotParser parser_;
 };
 
-/// The same lines for rows that are kept: packs them as well, and `zeros: FEED_DEFAULT` drops zeros of sparse slots.
+/// The same lines for rows kept in memory: also packs them, and `zeros: FEED_DEFAULT` drops zeros of sparse slots.
 class MultiSlotInMemoryDataFeed final : public MultiSlotDataFeed, public PackingFeed {
  public:
+  /// Does not fail.
   static Result<std::unique_ptr<DataFeed>> Make(const SlotSchema& schema, const DataFeedDesc& desc);
   static MultiSlotOptions OptionsOf(const DataFeedDesc& desc);
   using MultiSlotDataFeed::MultiSlotDataFeed;
@@ -43,7 +44,7 @@ class MultiSlotInMemoryDataFeed final : public MultiSlotDataFeed, public Packing
   Result<LineResult> PackLine(std::string_view line, RowSink& sink) override { return parser().ParseLine(line, sink); }
 };
 
-/// Adds both, SlotRecordInMemoryDataFeed, which is another name of the second, and MultiSlotFileInstantDataFeed.
+/// Adds both classes, SlotRecordInMemoryDataFeed (an alias of the second) and MultiSlotFileInstantDataFeed.
 void AddMultiSlotFeeds(DataFeedFactory* factory);
 
 }  // namespace millrace

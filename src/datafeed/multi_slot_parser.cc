@@ -17,8 +17,7 @@ namespace {
 bool IsSeparator(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool EndsToken(char c) { return IsSeparator(c) || c == '\n' || c == '\0'; }
 
-// The path for lines without surprises. Every function returns the byte after what it read, or null to give the whole
-// line to the scalar parser.
+// The fast path. Every function returns the byte after its input, or null to pass the whole line to the scalar parser.
 template <class Sink>
 class FastLine {
  public:
@@ -40,7 +39,7 @@ class FastLine {
       }
       uint64_t count = 0;
       at = ReadCount(at, &count);
-      // A value takes two bytes at least, its separator and a digit.
+      // A value needs at least two bytes: separator and digit.
       if (at == nullptr || count == 0 || count > static_cast<uint64_t>(end_ - at) / 2) return nullptr;
       if (slot.count != 0 && count != slot.count) return nullptr;
       at = slot.is_float ? ReadFloats(slot, count, at) : ReadIds(slot, count, at);
@@ -54,7 +53,7 @@ class FastLine {
   const ValueCounters& counters() const { return counters_; }
 
  private:
-  // Null when there is none and the line goes on.
+  // Null without a separator before the end of the line.
   const char* SkipSeparators(const char* at) const {
     if (*at == ' ') [[likely]] {
       ++at;
@@ -69,7 +68,7 @@ class FastLine {
     return at;
   }
 
-  // Most counts have one digit, and the processor can guess that.
+  // Most counts have one digit, which branch prediction exploits.
   static const char* ReadCount(const char* at, uint64_t* count) {
     if (at[1] == ' ' && at[0] >= '0' && at[0] <= '9') [[likely]] {
       *count = static_cast<uint64_t>(at[0] - '0');
@@ -100,7 +99,7 @@ class FastLine {
     return at;
   }
 
-  // The most common slot of all: one short id, and the line goes on. Null when it is another.
+  // The most common slot: one short id, not at the end of the line. Null for another one.
   const char* ReadOneId(const SlotPlan& slot, const char* at) {
     const DigitRun run = ReadDigits(at);
     if (run.digits == 0 || run.digits == 8) [[unlikely]]

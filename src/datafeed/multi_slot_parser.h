@@ -10,31 +10,30 @@
 
 namespace millrace {
 
-/// What became of a line.
+/// The result of parsing a line.
 enum class LineResult : uint8_t {
-  kRow,    ///< the sink got a row
-  kBlank,  ///< nothing but white space: counted
-  kBad,    ///< the sink is as it was before; error() says why
+  kRow,    ///< the sink received a row
+  kBlank,  ///< only white space: counted
+  kBad,    ///< the sink is unchanged; error() has the reason
 };
 
-/// Bytes that must be readable after the end of a line. LineBlock has them.
+/// Bytes that must be readable after the end of a line. LineBlock provides them.
 inline constexpr size_t kLinePadding = 32;
 
-/// What the fast path needs to know of a slot, side by side for all slots of a line.
+/// A slot's data for the fast path, stored contiguously for all slots.
 struct SlotPlan {
-  SlotId id = -1;      ///< -1: not used
-  uint32_t count = 0;  ///< that the line must have; 0: any
+  SlotId id = -1;      ///< -1: unused
+  uint32_t count = 0;  ///< required number of values; 0: any
   bool is_float = false;
   bool drop_zeros = false;
   bool may_be_one_id = false;
 };
 
-/// Reads lines of MultiSlot text, `[1 ins_id] [1 content] [1 logkey] (count value{count})*`, into a sink.
+/// Parses lines of MultiSlot text, `[1 ins_id] [1 content] [1 logkey] (count value{count})*`, into a sink.
 ///
-/// `Sink` is ColumnSink or RowSink. Most lines take a path that reads eight digits at a time; whatever it does not know
-/// (signs, exponents of many digits, errors) it leaves to the scalar parser, so both accept the same lines, give the
-/// same bits and the same errors. Keeps a reference to the schema. One thread; allocates only in the sink and for
-/// errors.
+/// `Sink` is ColumnSink or RowSink. A fast path reads eight digits at a time and leaves rare input (signs, long
+/// exponents, errors) to the scalar parser, so both accept the same lines and give the same bits and errors. Keeps a
+/// reference to the schema. One thread; allocates only in the sink and for errors.
 class MultiSlotParser {
  public:
   MultiSlotParser(const SlotSchema& schema, const MultiSlotOptions& options);
@@ -43,7 +42,7 @@ class MultiSlotParser {
   template <class Sink>
   LineResult ParseLine(std::string_view line, Sink& sink);
 
-  /// Says what was wrong with the last line for which ParseLine returned kBad.
+  /// The error of the last line for which ParseLine returned kBad.
   const LineError& error() const { return error_; }
   const ValueCounters& counters() const { return counters_; }
 

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// So many lines are parsed into columns at a time, from which the records are cut.
+// Number of lines parsed at a time into columns, from which records are cut.
 constexpr int kLinesAtOnce = 64;
 
 class MultiSlotReader final : public FileReader {
@@ -41,7 +41,7 @@ class MultiSlotReader final : public FileReader {
     return true;
   }
 
-  /// Parses the next lines. What is wrong with one is said when the rows before it are used.
+  /// Parses the next lines. An error is returned after the rows before it are used.
   Status FillBatch(const std::stop_token& stop) {
     MR_TRY(failure_);
     batch_.Clear();
@@ -87,7 +87,7 @@ class MultiSlotReader final : public FileReader {
   MultiSlotParser parser_;
   ColumnSink sink_;
   SlotBatch batch_;
-  int row_ = 0;  ///< of batch_: the next one
+  int row_ = 0;  ///< next row of batch_
   Status failure_;
 };
 

@@ -22,7 +22,7 @@ constexpr size_t kSnippetSize = 40;
 // C's isspace without '\n', which ends lines.
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-// The token, cut to a readable length, as a terminal may show it.
+// The token, shortened and with control characters escaped.
 std::string Shown(std::string_view token) {
   return Harmless(StartOf(token, kSnippetSize)) + (token.size() > kSnippetSize ? "..." : "");
 }
@@ -34,7 +34,7 @@ class LineReader {
              LineError& error)
       : schema_(schema), options_(options), line_(line), sink_(sink), error_(error) {}
 
-  // False when the line is bad; error_ says why.
+  // False for a bad line; error_ has the reason.
   bool Read() {
     if (const size_t nul = line_.find('\0'); nul != std::string_view::npos) {
       at_ = nul;
@@ -60,7 +60,7 @@ class LineReader {
   const ValueCounters& counters() const { return counters_; }
 
  private:
-  // The next run of bytes that are not space, empty at the end of the line; at_ stands at its first byte.
+  // The next run of non-space bytes, empty at the end of the line; at_ is its first byte.
   std::string_view NextToken() {
     at_ = next_;
     while (at_ < line_.size() && IsSpace(line_[at_])) ++at_;

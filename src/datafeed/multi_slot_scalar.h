@@ -6,9 +6,8 @@
 
 namespace millrace {
 
-/// Reads a line as MultiSlotParser does, plainly: token by token, every check in its place. It is what the fast path is
-/// compared with, and what reads the lines that the fast path leaves alone. Adds to `counters` when the line is not
-/// bad; fills `error` when it is. Needs no bytes after the line.
+/// Parses a line like MultiSlotParser, token by token. It is the reference for the fast path and parses lines that the
+/// fast path skips. Adds to `counters` unless the line is bad, else fills `error`. Needs no padding after the line.
 template <class Sink>
 LineResult ParseLineScalar(const SlotSchema& schema, const MultiSlotOptions& options, std::string_view line, Sink& sink,
                            ValueCounters& counters, LineError& error);

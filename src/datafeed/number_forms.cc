@@ -28,7 +28,7 @@ constexpr size_t kShortestTime = sizeof("2026-11-26T10:00") - 1;
 
 bool MayBeTime(std::string_view text) { return text.size() >= kShortestTime && text[4] == '-' && text[13] == ':'; }
 
-/// What may be the zone at the end of a time: "Z", "+09:00" or "+0900".
+/// A possible zone at the end of a time: "Z", "+09:00" or "+0900".
 std::string_view ZoneEnd(std::string_view text) {
   if (text.back() == 'Z') return text.substr(text.size() - 1);
   for (const size_t size : {sizeof("+09:00") - 1, sizeof("+0900") - 1, sizeof("+09") - 1}) {
@@ -132,7 +132,7 @@ void NumberForms::LookAtTime(Times* times, std::string_view text, size_t at) {
     }
     return;
   }
-  // A date is a time without a zone where the clock counts.
+  // If the local time is used, a date is a time without zone.
   const bool is_date = times->is_clock && text.size() == kDate;
   if (is_date ? text[4] != '-' : !MayBeTime(text)) return;
   const std::string_view end = is_date ? std::string_view() : ZoneEnd(text);

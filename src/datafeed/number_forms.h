@@ -14,25 +14,24 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Which ways of writing whole numbers and truth values the columns of words have, and which zones and units their
-/// times, line by line. One thread. A column that has other numbers or texts is one of words, and is no longer looked
-/// at.
+/// Tracks, line by line, how columns of words write integers and booleans, and which zones and units their times have.
+/// One thread. A column with other numbers or strings is a column of words and is not tracked further.
 class NumberForms {
  public:
-  /// Of these columns those that are words (WordColumns) or times. Without `with_numbers` it looks only at times and
-  /// at the encoding of words.
+  /// Tracks the columns among these that are words (WordColumns) or times. Without `with_numbers`, tracks only times
+  /// and the encoding of words.
   NumberForms(const std::vector<std::string>& columns, const DataFeedDesc& desc, bool with_numbers);
 
-  /// The values of a line by column. Empty ones are missing; kNumberPadding bytes behind each may be read.
+  /// The values of a line by column. Empty ones are missing; kNumberPadding bytes after each are readable.
   struct Line {
-    std::string_view bytes;  ///< texts may lie elsewhere
+    std::string_view bytes;  ///< texts can lie elsewhere
     std::span<const std::string_view> texts;
-    std::span<const size_t> begins;                            ///< of the columns in the line, from 0
-    std::span<const std::span<const std::string_view>> lists;  ///< in place of texts; or there are none
+    std::span<const size_t> begins;                            ///< offsets of the columns in the line
+    std::span<const std::span<const std::string_view>> lists;  ///< replace texts; or empty
   };
-  /// Looks at the values of a line. Returns how many values of NumberForm::nth it had.
+  /// Records the values of a line. Returns its number of values of NumberForm::nth.
   int64_t TakeLine(const Line& line);
-  /// To be called before TakeLine where a line has bytes above 0x7F: notes texts of words that are not UTF-8.
+  /// Records words that are not UTF-8. Call it before TakeLine for a line with bytes above 0x7F.
   void LookForOtherBytes(const Line& line);
 
   void AddTo(ValueNames* names) const;
@@ -49,19 +48,19 @@ class NumberForms {
     kOf1970 = 64
   };
   static Form FormOf(std::string_view text);
-  /// Calls look(text, where in the line it stands) with each value of a column that is not missing.
+  /// Calls look(text, offset in the line) for each value of a column that is not missing.
   template <class Look>
   static void ForEachValue(const Line& line, size_t column, const Look& look);
   void LookAtNumber(size_t column, std::string_view text, size_t at);
-  /// A column that has times, as far as is known.
+  /// A column that may hold times.
   struct Times {
     size_t column = 0;
-    bool is_clock = false;  ///< date_part takes what the clock shows
+    bool is_clock = false;  ///< date_part uses local time
     bool are_milliseconds = false;
-    bool has_later = false;               ///< than 1970, of milliseconds
-    std::vector<std::string> zones = {};  ///< that lines had
+    bool has_later = false;               ///< later than 1970, in milliseconds
+    std::vector<std::string> zones = {};  ///< zones seen in lines
     bool has_last = false;
-    std::string last_end = {};  ///< of the last text whose zone was looked at
+    std::string last_end = {};  ///< end of the last text whose zone was checked
   };
   void LookAtTime(Times* times, std::string_view text, size_t at);
 
@@ -73,13 +72,13 @@ class NumberForms {
   };
   const std::vector<std::string>* columns_;
   std::map<std::string, NumberForm> trained_;
-  std::vector<uint8_t> seen_;      ///< by column: forms that lines had
+  std::vector<uint8_t> seen_;      ///< by column: forms seen in lines
   std::vector<size_t> words_;      ///< columns of words
   std::vector<int64_t> not_utf8_;  ///< by column
   std::vector<size_t> watched_;
   std::vector<Times> times_;
   std::map<std::string, std::map<std::string, NumberForm>> trained_zones_;
-  std::vector<Found> found_;  ///< in the line that is read
+  std::vector<Found> found_;  ///< in the current line
   std::vector<Found> kept_;
 };
 

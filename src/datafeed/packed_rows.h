@@ -12,24 +12,24 @@
 
 namespace millrace {
 
-/// Names a row of a PackedRows: a run of rows of one file that lie one after another, and the bytes before the row.
+/// Identifies a row of a PackedRows: a run of consecutive rows of one file, and the row's byte offset in it.
 struct RowHandle {
   uint32_t run = 0;
   uint32_t offset = 0;
 };
 static_assert(sizeof(RowHandle) == 8);
 
-/// Holds rows of text as bytes (RowLayout) in 4 MiB slabs. Rows never move until Release.
+/// Stores rows as bytes (RowLayout) in 4 MiB slabs. Rows never move until Release.
 ///
 ///     slab   [row row row ... row | free]        run = rows of one file in line order within one slab
 ///     handle {run, offset}                       run -> {first byte, file, first line}
 ///
-/// Written by any number of PackedRowWriters at once, each with a slab of its own; read by any number of threads once
-/// they are done. Slabs are mapped from the system and given back to it by Release.
+/// Any number of PackedRowWriters can write concurrently, each to its own slab; any number of threads can read
+/// afterwards. Slabs are mapped from the system, and Release unmaps them.
 class PackedRows {
  public:
   static constexpr size_t kSlabSize = size_t{4} << 20;
-  /// Bytes behind a row that a decoder may read.
+  /// Bytes after a row that a decoder can read.
   static constexpr size_t kPadding = 64;
 
   PackedRows() = default;
@@ -37,20 +37,20 @@ class PackedRows {
   PackedRows& operator=(const PackedRows&) = delete;
 
   const uint8_t* Row(RowHandle handle) const { return runs_[handle.run].begin + handle.offset; }
-  /// Asks for the first cache lines of a row.
+  /// Prefetches the first cache lines of a row.
   void Prefetch(RowHandle handle) const {
     const uint8_t* const row = Row(handle);
     for (size_t line = 0; line < 4; ++line) __builtin_prefetch(row + 64 * line);
   }
   /// File and line of a row.
   RowOrigin Origin(RowHandle handle) const;
-  /// Where the rows of a run come from: for sorting runs.
+  /// File and first line of a run, for sorting runs.
   RowOrigin RunOrigin(uint32_t run) const { return {runs_[run].file, runs_[run].first_line}; }
 
-  /// Bytes mapped for slabs, and their table.
+  /// Bytes mapped for slabs and their table.
   size_t bytes() const;
   void Release();
-  /// Exchanges the rows of two; nobody reads or writes either meanwhile.
+  /// Exchanges the rows of two objects; no other thread may use either.
   void Swap(PackedRows& other);
 
  private:
@@ -63,7 +63,7 @@ class PackedRows {
   std::span<uint8_t> AddSlab(size_t bytes);
   uint32_t AddRun(const Run& run);
 
-  mutable std::mutex mutex_;  ///< slabs_ and runs_ while writers are at work
+  mutable std::mutex mutex_;  ///< guards slabs_ and runs_ while writers run
   std::vector<HugeBuffer> slabs_;
   std::vector<Run> runs_;
 };
@@ -73,9 +73,9 @@ class PackedRowWriter {
  public:
   explicit PackedRowWriter(PackedRows* rows) : rows_(rows) {}
 
-  /// The rows that follow are of this file, with rising lines.
+  /// Starts a file; the lines of the following rows ascend.
   void BeginFile(uint32_t file);
-  /// Copies a row, which stands at `line`.
+  /// Copies a row of line `line`.
   RowHandle Append(uint64_t line, std::span<const uint8_t> row);
 
  private:

@@ -18,7 +18,7 @@ void PutValues(SlotId slot, std::span<const float> floats, Sink& sink) {
   sink.EndFloats(slot, std::copy(floats.begin(), floats.end(), sink.BeginFloats(slot, floats.size())));
 }
 
-/// Puts a whole row into a sink: of each used slot what `row.ids(slot)` or `row.floats(slot)` gives.
+/// Puts a whole row into a sink: `row.ids(slot)` or `row.floats(slot)` for each used slot.
 template <class Row, class Sink>
 void PutRow(const SlotSchema& schema, const Row& row, Sink& sink) {
   sink.BeginRow();

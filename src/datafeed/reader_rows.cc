@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// What a reader is asked for, a slot each.
+/// The outputs requested from a reader, one per slot.
 std::vector<TensorSpec> SpecsOf(const SlotSchema& schema) {
   std::vector<TensorSpec> specs;
   for (const SlotSpec& slot : schema.all()) {
@@ -24,7 +24,7 @@ std::vector<TensorSpec> SpecsOf(const SlotSchema& schema) {
   return specs;
 }
 
-/// The records of a format's reader as rows.
+/// Converts the records of a format's reader to rows.
 class ReaderRows final : public RowFile {
  public:
   ReaderRows(std::shared_ptr<const FileFormat> format, const SlotSchema& schema, std::string path)
@@ -57,7 +57,7 @@ class ReaderRows final : public RowFile {
     }
     return reader_->ReadNext(&tensors_, stop);
   }
-  /// The dataset names the file as its list does.
+  /// Removes the reader's file name; the dataset adds its own.
   Status WithoutFile(const Status& failure) const {
     const std::string file = path_ + ": ";
     const std::string& message = failure.message();
@@ -78,7 +78,7 @@ class ReaderRows final : public RowFile {
   const std::string path_;
   std::unique_ptr<FileReader> reader_;
   std::vector<LoDTensor> tensors_;
-  std::vector<const LoDTensor*> of_slot_;  ///< those of the used slots
+  std::vector<const LoDTensor*> of_slot_;  ///< of the used slots
   LineError error_;
 };
 

@@ -8,13 +8,14 @@
 
 namespace millrace {
 
-/// The data feed that a format's reader makes: of any format, and slower than one that parses records itself. The
-/// outputs of its readers are the slots, used or not, in their order: a dense slot is a tensor of its shape, any other
-/// one a list, [-1, 1] of lod_level 1; ids are int64, whose 64 bits are kept, floats are float32. A reader opens its
-/// file by itself, so that no command can stand before it, and what it fails at ends reading.
+/// A data feed around the reader of any format; slower than a feed that parses records itself. Reader outputs are the
+/// slots, used or not, in order: a dense slot is a tensor of its shape, other slots are lists, [-1, 1] with lod_level
+/// 1. Ids are int64 with all 64 bits kept; floats are float32. A reader opens its file itself, so no command can
+/// precede it, and its failures end reading.
 FeedKind FeedOfReader(const FileFormat& format);
 
-/// Lets datasets read every format that `plugin` added to `formats` so, unless they have a feed of its name already.
+/// Adds such a feed for every format of `plugin` in `formats` whose name has no feed yet. Fails with kAlreadyExists if
+/// a name is taken meanwhile.
 Status AddFeedsOfFormats(const ReaderRegistry& formats, const std::string& plugin, const std::string& version,
                          DataFeedFactory* feeds);
 

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// Rows of RecordIO files: a record is an example, and its tensors are the slots, used or not, in their order. Ids are
-/// int64, whose 64 bits are kept; floats are float32.
+/// Rows of RecordIO files: a record is an example, and its tensors are the slots, used or not, in order. Ids are int64
+/// with all 64 bits kept; floats are float32.
 class RecordIOFeed final : public FormatFeed {
  public:
   RecordIOFeed(const SlotSchema& schema, const MultiSlotOptions& options)

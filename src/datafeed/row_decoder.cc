@@ -12,11 +12,11 @@
 namespace millrace {
 namespace {
 
-// By bytes of an id, less one.
+// By id size minus one.
 constexpr uint64_t kIdMasks[] = {0xff,         0xffff,         0xffffff,         0xffffffff,
                                  0xffffffffff, 0xffffffffffff, 0xffffffffffffff, 0xffffffffffffffff};
 
-// Ids are read as whole words and cut, so that their size, which differs from row to row, costs no branch.
+// Reads ids as whole words and masks them, because branching on their size, which differs from row to row, is slow.
 const uint8_t* ReadIds(const uint8_t* at, uint8_t size_code, uint64_t count, uint64_t* out) {
   const uint64_t mask = kIdMasks[size_code];
   for (uint64_t i = 0; i < count; ++i) {
@@ -35,7 +35,7 @@ const uint8_t* ReadText(const uint8_t* at, std::string_view* text) {
   return at + size;
 }
 
-/// Where a row's control bytes stand: behind its line and texts.
+/// Position of a row's control bytes, after its line and strings.
 const uint8_t* ControlOf(const RowLayout& layout, const uint8_t* encoded) {
   std::string_view text;
   if (layout.has_ins_id) encoded = ReadText(encoded, &text);
@@ -43,8 +43,7 @@ const uint8_t* ControlOf(const RowLayout& layout, const uint8_t* encoded) {
   return encoded;
 }
 
-/// Walks over a slot's values from `at`; *control goes to the next slot's. Says where they begin, and how many there
-/// are.
+/// Walks over a slot's values from `at` and advances *control. Returns their start and count.
 struct SlotValues {
   const uint8_t* begin = nullptr;
   const uint8_t* end = nullptr;

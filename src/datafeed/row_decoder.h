@@ -11,11 +11,11 @@
 
 namespace millrace {
 
-/// Passes some slots of a row on to a ColumnSink, between whose BeginRow and EndRow it is used: a row can so be put
-/// together from several. Texts come with the slots whose `taken` is false.
+/// Passes some slots of a row to a ColumnSink; used between that sink's BeginRow and EndRow to combine a row from
+/// several. The instance with `taken` false also passes the strings.
 class PickedSlots {
  public:
-  /// Passes on slots whose entry in `picked` (by SlotId) is `taken`. Keeps references.
+  /// Passes slots whose entry in `picked` (by SlotId) equals `taken`. Keeps references.
   PickedSlots(const std::vector<bool>& picked, bool taken, ColumnSink& sink)
       : picked_(&picked), taken_(taken), sink_(&sink) {}
 
@@ -50,20 +50,20 @@ class PickedSlots {
   const std::vector<bool>* picked_;
   bool taken_;
   ColumnSink* sink_;
-  std::vector<uint64_t> ids_;  ///< of slots that are not passed on
-  std::vector<float> floats_;  ///< likewise
+  std::vector<uint64_t> ids_;  ///< of slots that are not passed
+  std::vector<float> floats_;  ///< of slots that are not passed
 };
 
-/// The name of a row whose layout has names; points into the row.
+/// The name of a row, if its layout has names; points into the row.
 std::string_view InsIdOf(const RowLayout& layout, const uint8_t* row);
-/// The first id of a slot of ids; none where the slot is empty.
+/// The first id of an id slot; nullopt if the slot is empty.
 std::optional<uint64_t> FirstIdOf(const RowLayout& layout, const uint8_t* row, SlotId slot);
-/// What PackedRowWriter::Append was given for the row: all but its line.
+/// The bytes given to PackedRowWriter::Append, without the line.
 std::span<const uint8_t> EncodedRow(const RowLayout& layout, const uint8_t* row);
 
-/// Decodes a row of a PackedRows into a sink (ColumnSink, RowSink, PickedSlots), as a parser would fill it from the
-/// line. The layout must be the one that the row was encoded with; PackedRows::kPadding bytes behind the row are
-/// readable. Allocates only what the sink does.
+/// Decodes a row of a PackedRows into a sink (ColumnSink, RowSink, PickedSlots), as parsing its line would fill it. The
+/// layout must be the one used for encoding; PackedRows::kPadding bytes after the row are readable. Only the sink
+/// allocates.
 template <class Sink>
 void DecodeRow(const RowLayout& layout, const uint8_t* row, Sink& sink);
 

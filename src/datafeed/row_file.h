@@ -16,35 +16,35 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Reads the rows of one file, whatever its bytes are: a class of data feed at the level of files (DataFeed is one at
-/// the level of lines). Commands, packed files, threads, shuffles, resuming and what becomes of bad rows are the
-/// dataset's; a file is read by one thread at a time, from its start to its end.
+/// Reads the rows of one file of any format: a data feed class at the level of files, where DataFeed is at the level of
+/// lines. The dataset provides commands, decompression, threads, shuffles, resuming and the bad-row policy. One thread
+/// at a time reads a file, from start to end.
 class RowFile {
  public:
   enum class Got : uint8_t {
     kRow,
-    kBad,  ///< a row that cannot be used, as error() says; the next one can be read
+    kBad,  ///< an unusable row, explained by error(); reading can continue
     kEnd
   };
 
   virtual ~RowFile() = default;
-  /// Reads the next row. A failure ends the run: behind it nothing says where a row begins. One of the file's bytes is
-  /// returned as it came; others say what is wrong, and not where: file and row are known.
+  /// Reads the next row. A failure ends the run, because the next row cannot be found. Failures of the byte source are
+  /// returned unchanged; others describe the fault without a position, which the caller adds.
   virtual Result<Got> Next(const std::stop_token& stop) = 0;
-  /// The values that the row has of a used slot of this type, until the next call.
+  /// The row's values of a used slot of this type, valid until the next call.
   virtual std::span<const uint64_t> ids(SlotId slot) const = 0;
   virtual std::span<const float> floats(SlotId slot) const = 0;
-  /// What is wrong with a bad row.
+  /// The error of a bad row.
   virtual const LineError& error() const = 0;
 };
 
-/// Begins to read `file`: `bytes` is what is in it, unpacked, or what pipe_command made of it. May leave reading to
-/// Next, which can be stopped. Called by any thread.
+/// Opens `file`: `bytes` is its content, decompressed, or the output of pipe_command. Can leave reading to Next, which
+/// can be stopped. Any thread.
 using RowFileOpener =
     std::function<Result<std::unique_ptr<RowFile>>(std::unique_ptr<ByteSource> bytes, const std::string& file)>;
 
-/// A class of data feed at the level of files: what reads the files of this schema and desc, both of which outlive it.
-/// kInvalidConfig for what in them it cannot follow. Reads nothing.
+/// A data feed class at the level of files: creates the opener for this schema and desc, which outlive it. Reads
+/// nothing. Fails with kInvalidConfig for an unsupported setting.
 using RowFileMaker = std::function<Result<RowFileOpener>(const SlotSchema& schema, const DataFeedDesc& desc)>;
 
 }  // namespace millrace

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// In place of the count of the first slot's values: a bad row, of which the LineError follows.
+/// Replaces the count of the first slot's values: a bad row, followed by the LineError.
 constexpr uint32_t kBadRow = UINT32_MAX;
 
 template <class T>
@@ -37,9 +37,9 @@ void TakeValues(std::string_view* record, std::vector<T>* values) {
   record->remove_prefix(values->size() * sizeof(T));
 }
 
-/// What a RowFile's bytes were like; the file owns them, and may forget them before its end.
+/// State of a RowFile's byte source; the file owns the source and may destroy it before its end.
 struct SourceCounts {
-  ByteSource* source = nullptr;  ///< null: it is gone
+  ByteSource* source = nullptr;  ///< null: destroyed
   uint64_t bytes = 0;
   bool was_asked = false;
   Status failure;
@@ -89,11 +89,11 @@ class RowRecords final : public RecordSource {
       MR_ASSIGN(got, file_->Next(stop));
       return Encode(got);
     });
-    // Who reads a file may not pass on that its bytes did not come.
+    // A RowFile may not pass on the failure of its bytes.
     if (!counts_.failure.ok()) return counts_.failure;
     if (stop.stop_requested() && read.code() == StatusCode::kCancelled) return read;
     if (!read.ok()) {
-      // Nobody has asked it to stop.
+      // No stop was requested.
       const bool is_damage = read.code() == StatusCode::kBadData || read.code() == StatusCode::kCancelled;
       is_damaged_ = is_damage && !names_its_place_;
       return read;
@@ -103,10 +103,10 @@ class RowRecords final : public RecordSource {
     bytes_ = counts_.bytes;
     return true;
   }
-  // Nobody knows whether the bytes that the file took already hold another row.
+  // Unknown: the bytes already taken may contain another row.
   bool HasNext() const override { return false; }
   bool WaitReadable(std::chrono::milliseconds most) override {
-    // After a row that asked for no bytes the next one may ask, or may be there as well: nothing is to be waited for.
+    // After a row that needed no bytes, the next one may be available or not: do not wait.
     if (!counts_.was_asked) most = std::chrono::milliseconds(0);
     return counts_.source == nullptr || counts_.source->WaitReadable(most);
   }
@@ -134,7 +134,7 @@ class RowRecords final : public RecordSource {
       Append(static_cast<uint64_t>(error.column), &record_);
       Append(static_cast<uint32_t>(error.slot.size()), &record_);
       record_ += error.slot;
-      error.slot.clear();  // it went ahead
+      error.slot.clear();  // the row continued
       record_ += error.ToString();
     }
     if (got == RowFile::Got::kRow) {
@@ -155,14 +155,14 @@ class RowRecords final : public RecordSource {
   const LineLimit limit_;
   const std::string who_;
   SourceCounts counts_;
-  std::unique_ptr<RowFile> file_;  ///< behind what its bytes refer to
+  std::unique_ptr<RowFile> file_;  ///< declared after what its bytes refer to
   std::string record_;
   uint64_t bytes_ = 0;
   bool is_damaged_ = false;
-  bool names_its_place_ = false;  ///< what opens its file itself
+  bool names_its_place_ = false;  ///< for a format that opens its file itself
 };
 
-/// The feed of a class at the level of files, which `maker` agrees to.
+/// The feed of a class at the level of files, if `maker` accepts schema and desc.
 Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, const SlotSchema& schema,
                                                     const DataFeedDesc& desc) {
   MR_TRY(maker(schema, desc).status());

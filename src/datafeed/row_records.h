@@ -11,17 +11,18 @@
 
 namespace millrace {
 
-/// A class of data feeds at the level of files; `maker` gets no bytes where `format` opens its files itself.
+/// A data feed class at the level of files; `maker` gets no bytes if `format` opens its files itself.
 FeedKind FeedOfRows(RowFileMaker maker, const FormatTraits& format);
 
-/// Makes records of the rows of a file, which a RowRecordFeed of the same schema turns into rows again: so they travel
-/// in blocks to any thread, and are counted, as lines are. `who` is blamed for what `open` and its rows throw. No
-/// `bytes`: `open` opens the file itself, and its failures name the row.
+/// Encodes the rows of a file as records, which a RowRecordFeed with the same schema decodes. Rows can then travel in
+/// blocks to any thread and be counted like lines. `who` is named if `open` or its rows throw. Null `bytes`: `open`
+/// opens the file itself, and its failures name the row. Fails with `open`'s errors; reading fails with kBadData for a
+/// row longer than `limit`, kCancelled after a stop request.
 Result<std::unique_ptr<RecordSource>> RecordsOfRows(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes,
                                                     const std::string& file, const SlotSchema& schema,
                                                     const LineLimit& limit, const std::string& who);
 
-/// Rows of RecordsOfRows.
+/// Decodes the records of RecordsOfRows.
 class RowRecordFeed final : public FormatFeed {
  public:
   RowRecordFeed(const SlotSchema& schema, const MultiSlotOptions& options) : FormatFeed(schema, options) {}

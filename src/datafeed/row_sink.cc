@@ -10,7 +10,7 @@ void RowSink::BeginBlock(uint32_t file) {
   handles_.clear();
 }
 
-// Texts stand before the control bytes, whose place moves behind them.
+// Strings precede the control bytes, which move back.
 void RowSink::PutText(std::string_view text) {
   Reserve(text.size());
   uint8_t* const bytes = PutVarint(control_, text.size());

@@ -15,17 +15,17 @@
 
 namespace millrace {
 
-/// Packs rows: encodes each into a scratch buffer, then appends it to a PackedRows. A bad line leaves nothing behind.
+/// Packs rows: encodes each into a buffer, then appends it to a PackedRows. A bad line leaves no trace.
 ///
-/// One thread; allocates when the scratch or the list of handles must grow, and a slab every few MiB.
+/// One thread; allocates when the buffer or the list of handles grows, and a slab every few MiB.
 class RowSink {
  public:
   /// `layout` and `rows` must outlive the sink.
   RowSink(const RowLayout& layout, PackedRows* rows);
 
-  /// Rows of this file follow, in line order; handles() starts anew.
+  /// Starts a block: rows of this file follow in line order. Clears handles().
   void BeginBlock(uint32_t file);
-  /// The line that the next row stands on.
+  /// Sets the line of the next row.
   void set_line(uint64_t line) { line_ = line; }
   /// Rows since BeginBlock.
   const std::vector<RowHandle>& handles() const { return handles_; }
@@ -53,7 +53,7 @@ class RowSink {
     PutControl(dense ? 0 : count, id_size - 1);
     uint8_t* out = out_;
     for (; id != end; ++id) {
-      // Whole words, of which the next one overwrites what is too much.
+      // Writes whole words; the next one overwrites the excess bytes.
       std::memcpy(out, id, sizeof(uint64_t));
       out += id_size;
     }
@@ -99,7 +99,7 @@ class RowSink {
     if (short_count == RowLayout::kLongCount) [[unlikely]]
       out_ = PutVarint(out_, count);
   }
-  /// Makes sure that a count and `bytes` more fit.
+  /// Ensures space for a count and `bytes` more.
   void Reserve(size_t bytes) {
     if (static_cast<size_t>(scratch_.data() + scratch_.size() - out_) < kMaxVarintSize + bytes) [[unlikely]]
       Grow(bytes);
@@ -111,10 +111,10 @@ class RowSink {
   uint64_t line_ = 0;
   std::vector<RowHandle> handles_;
   UninitializedVector<uint64_t> ids_;     ///< of the current slot
-  UninitializedVector<float> floats_;     ///< likewise
+  UninitializedVector<float> floats_;     ///< of the current slot
   UninitializedVector<uint8_t> scratch_;  ///< the current row
-  uint8_t* control_ = nullptr;            ///< of scratch_: where the next control byte goes
-  uint8_t* out_ = nullptr;                ///< likewise, the next byte of a text or value
+  uint8_t* control_ = nullptr;            ///< position in scratch_ for the next control byte
+  uint8_t* out_ = nullptr;                ///< position in scratch_ for the next byte of a string or value
 };
 
 }  // namespace millrace

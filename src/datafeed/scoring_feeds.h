@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// The feeds of `feeds` for rows that are scored with a saved model, which `desc` is of: lines of CSV without header
-/// may lack the columns of slots that the schema lacks, and advice is for users who cannot change the job.
+/// Returns `feeds` for scoring rows with the saved model of `desc`: CSV lines without header may lack columns of slots
+/// that the schema lacks, and messages assume that the user cannot change the job. Does not fail for a valid desc.
 Result<DataFeedFactory> ScoringFeeds(const DataFeedFactory& feeds, const DataFeedDesc& desc);
 
 }  // namespace millrace

@@ -51,7 +51,7 @@ DataFeedDesc StatisticsDesc(const DataFeedDesc& desc) {
   pass.set_batch_size(kRowsAtOnce);
   pass.set_drop_last(false);
   pass.clear_empty_slot();
-  // Bad lines are set apart by the training, once.
+  // Training quarantines bad lines; do not do it twice.
   if (pass.bad_lines().action() == BadLinePolicy::QUARANTINE) pass.mutable_bad_lines()->set_action(BadLinePolicy::SKIP);
   pass.mutable_bad_lines()->clear_quarantine_path();
   pass.clear_multi_slot_desc();

@@ -12,33 +12,36 @@
 
 namespace millrace {
 
-/// What the feeds of a pass for statistics gather. Any thread adds a gatherer of its own.
+/// Collects the statistics of a pass. Any thread can add a collector.
 class GatheredStatistics {
  public:
+  /// Returns a new collector. Fails like FeatureStatistics::Create.
   Result<FeatureStatistics*> AddOne(const DataFeedDesc& desc);
-  /// Adds what Message() of another process has of the same description.
+  /// Adds the Message() of another process with the same description. Fails with kInternal if the message is truncated.
   Status AddMessage(const DataFeedDesc& desc, std::string_view message);
 
-  // When no feed reads any more.
+  // For use when no feed reads any more.
 
-  /// All of them added up, for AddMessage.
+  /// The sum of all collectors, for AddMessage.
   std::string Message();
-  /// Writes all of them added up: kBadData for a feature that has no value anywhere.
+  /// Writes the sum to `states`. Fails with kBadData for a feature without any value.
   Status Finish(FeatureStates* states);
 
  private:
-  /// The sum of all; null when there is none.
+  /// Sums all collectors; null if there are none.
   FeatureStatistics* AddUp();
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<FeatureStatistics>> all_;
 };
 
-/// The description of a pass that gathers what the features of `desc` lack, of the same files and lines: rows without
-/// values.
+/// The description of a pass that gathers the missing statistics of `desc`'s features, with the same files and lines:
+/// its rows have no values.
 DataFeedDesc StatisticsDesc(const DataFeedDesc& desc);
 
-/// A factory whose only class, that of `desc`, gathers in place of making values. `gathered` outlives its feeds.
+/// A factory whose only class, that of `desc`, gathers statistics instead of making values. `gathered` must outlive its
+/// feeds. Fails with kInvalidConfig for a class that is unknown or has no named columns, and like
+/// FeatureStatistics::Create.
 Result<DataFeedFactory> StatisticsFeeds(const DataFeedFactory& feeds, const DataFeedDesc& desc,
                                         GatheredStatistics* gathered);
 

@@ -9,20 +9,19 @@
 
 namespace millrace {
 
-/// A feed of a format whose rows are lines of text: reads their numbers, and says where in the line a bad one stands.
+/// Base of feeds for text formats: parses numbers and reports the position of a bad one.
 class TextFeed : public FormatFeed {
  protected:
   using FormatFeed::FormatFeed;
 
-  /// Appends the number that `token` is to floats() or ids(). `token` is a part of line(); 24 bytes behind it may be
-  /// read.
+  /// Parses `token` and appends it to floats() or ids(). `token` is part of line(); 24 bytes after it are readable.
   bool ReadFloat(const SlotSpec& slot, std::string_view token);
   bool ReadId(const SlotSpec& slot, std::string_view token);
   bool BadToken(LineErrorKind kind, const SlotSpec& slot, const std::string& expected, std::string_view token);
 
   void set_line(std::string_view line) { line_ = line; }
   std::string_view line() const { return line_; }
-  /// The byte of line(), from 1, at which a part of it stands.
+  /// The position of a part of line(), in bytes from 1.
   size_t ColumnOf(std::string_view token) const { return static_cast<size_t>(token.data() - line_.data()) + 1; }
   std::vector<uint64_t>& ids() { return ids_; }
   std::vector<float>& floats() { return floats_; }

@@ -9,25 +9,25 @@
 
 namespace millrace {
 
-/// A whole number or a truth value as lines write it.
+/// An integer or a boolean as written in lines.
 struct NumberForm {
   std::string text = {};   ///< "5", "5.0" or "True"
-  std::string place = {};  ///< of the first such one: "part-0:17:5"; its feed does not know it
-  uint32_t file = 0;       ///< likewise
-  uint64_t line = 0;       ///< likewise
+  std::string place = {};  ///< of the first one: "part-0:17:5"; unknown to the feed
+  uint32_t file = 0;       ///< of the first one; unknown to the feed
+  uint64_t line = 0;       ///< of the first one; unknown to the feed
   size_t column = 0;       ///< byte of the line, from 1
-  size_t nth = 0;          ///< among those of a feed, in the order in which its lines had them
+  size_t nth = 0;          ///< index among those of a feed, in line order
 
   bool IsBefore(const NumberForm& other) const { return file != other.file ? file < other.file : line < other.line; }
 };
 
-/// The times by which rows are parted (DataFeedDesc.rows), as lines write them.
+/// The range of times that select rows (DataFeedDesc.rows), as written in lines.
 struct SeenTimes {
   struct Time {
     int64_t seconds = 0;  ///< since 1970
     std::string text;
   };
-  std::string column;  ///< empty: there were none
+  std::string column;  ///< empty: none
   Time first;
   Time last;
 
@@ -39,10 +39,10 @@ struct SeenTimes {
   }
 };
 
-/// What rows have of the words of a vocabulary that the job says.
+/// Which rows contain words of a vocabulary given in the job.
 struct SeenWords {
   bool has_some = false;
-  std::string other;  ///< a text that is no word; empty: there was none
+  std::string other;  ///< a string that is not a word; empty: none
 
   void Add(const SeenWords& more) {
     has_some = has_some || more.has_some;
@@ -50,12 +50,12 @@ struct SeenWords {
   }
 };
 
-/// What the values of a slot were, of rows that stand for all of some pass.
+/// Statistics of a slot's values, over a sample of rows.
 struct SlotShare {
   int64_t rows = 0;
-  int64_t empty = 0;    ///< of these rows: without a value
-  int64_t ids = 0;      ///< of which is known whether they were trained
-  int64_t unknown = 0;  ///< of these: never trained, or no words of the slot's vocabulary
+  int64_t empty = 0;    ///< rows without a value
+  int64_t ids = 0;      ///< ids checked against the trained ones
+  int64_t unknown = 0;  ///< of these, never trained, or not in the slot's vocabulary
   bool has_vocabulary = false;
 
   SlotShare& operator+=(const SlotShare& other) {
@@ -70,38 +70,38 @@ struct SlotShare {
 };
 using SlotShares = std::map<std::string, SlotShare>;  ///< by slot
 
-/// What the lines say in addition to their values: of JSON the keys, how whole numbers and truth values that are
-/// words (WordColumns) are written, which zones times have, and from when to when rows are.
+/// Facts about lines beyond their values: JSON keys, how columns of words (WordColumns) write integers and booleans,
+/// time zones, and the range of times.
 struct ValueNames {
-  int64_t lines = 0;             ///< that were read; 0: nothing is known but of `times`, `words` and `all_ones`
-  bool is_partial = false;       ///< lines were left unread, which may have what others lack
-  std::set<std::string> some;    ///< names that lines have, those of the first one
-  std::set<std::string> absent;  ///< columns that no line has named
+  int64_t lines = 0;             ///< lines read; 0: only `times`, `words` and `all_ones` are known
+  bool is_partial = false;       ///< some lines were not read and may have other names
+  std::set<std::string> some;    ///< the first names found in lines
+  std::set<std::string> absent;  ///< columns that no line named
 
   SeenTimes times;
   std::map<std::string, SeenWords> words;  ///< by feature
-  /// By feature that makes words of the values of several indices of libsvm: whether all of them are 1.
+  /// By feature that hashes values of several libsvm indices: whether all values are 1.
   std::map<std::string, bool> all_ones;
 
-  std::map<std::string, NumberForm> whole_floats;  ///< by column: the first that is written as 5.0
-  std::map<std::string, NumberForm> whole;         ///< by column: the first that is written as 5
-  std::map<std::string, NumberForm> truths;        ///< by column: the first that is written as True or false
-  std::map<std::string, NumberForm> not_utf8;      ///< by column of words: the first whose bytes are no UTF-8
-  std::map<std::string, int64_t> not_utf8_values;  ///< by column: how many there are
-  std::set<std::string> others;                    ///< columns that have other numbers or texts, too
-  /// By column: how the files of the training begin; without a text: it is one of words.
+  std::map<std::string, NumberForm> whole_floats;  ///< by column: the first value written like 5.0
+  std::map<std::string, NumberForm> whole;         ///< by column: the first value written like 5
+  std::map<std::string, NumberForm> truths;        ///< by column: the first value written like True or false
+  std::map<std::string, NumberForm> not_utf8;      ///< by column of words: the first value that is not UTF-8
+  std::map<std::string, int64_t> not_utf8_values;  ///< by column: number of such values
+  std::set<std::string> others;                    ///< columns that also have other numbers or strings
+  /// By column: how the first training file writes values; empty text: a column of words.
   std::map<std::string, NumberForm> trained;
 
-  SlotShares shares;          ///< of what a model scored
-  SlotShares trained_shares;  ///< of the evaluation before, as far as there was one
+  SlotShares shares;          ///< of the rows scored by a model
+  SlotShares trained_shares;  ///< of the previous evaluation, if any
 
-  /// By column, and by zone, "UTC", "+09:00" or "" for none: the first time of it.
+  /// By column and zone ("UTC", "+09:00" or "" for none): the first such time.
   std::map<std::string, std::map<std::string, NumberForm>> zones;
-  /// By column, and by zone: those that trained, with the place of the first time of each.
+  /// By column and zone: the zones in training, with the position of the first time of each.
   std::map<std::string, std::map<std::string, NumberForm>> trained_zones;
-  std::set<std::string> clocks;               ///< columns of which date_part takes what the clock shows
+  std::set<std::string> clocks;               ///< columns of which date_part uses the local time
   std::map<std::string, NumberForm> of_1970;  ///< by column of milliseconds: the first time in 1970
-  std::set<std::string> later;                ///< columns of milliseconds that have times of other years
+  std::set<std::string> later;                ///< columns of milliseconds with times in other years
 
   std::array<std::map<std::string, NumberForm>*, 4> forms() { return {&whole, &whole_floats, &truths, &not_utf8}; }
   std::array<const std::map<std::string, NumberForm>*, 4> forms() const {

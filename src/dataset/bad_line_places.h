@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-/// Where the bad lines of a pass stand, so that a checkpoint can count those that lie behind it: the others are met
-/// again by the run that goes on from there. Thread-safe; 16 bytes a bad line, of which the policy allows so many.
+/// Positions of the bad lines of a pass. A checkpoint counts only the bad lines before it, because the resumed run
+/// meets the later ones again. Thread-safe. Needs 16 bytes per bad line; the bad-line policy bounds their number.
 class BadLinePlaces {
  public:
-  /// Forgets the pass before, and begins with what an interrupted run counted of this one.
+  /// Forgets the previous pass. `earlier` is the count that an interrupted run had for this pass.
   void Begin(std::map<std::string, int64_t> earlier) {
     const std::lock_guard lock(mutex_);
     places_.clear();

@@ -24,7 +24,7 @@ void AppendTexts(std::span<const std::string> from, int begin, int end, int to_r
 /// The position of a row's line.
 uint64_t PositionOf(const RowOrigin& origin) { return origin.line - 1; }
 
-/// Where in the spans of `from` the lines of row `row` begin: behind the line of the row before.
+/// Position in the spans of `from` where the lines of row `row` start: after the line of the previous row.
 struct SpanPosition {
   size_t span = 0;
   uint64_t position = 0;

@@ -4,19 +4,19 @@
 
 namespace millrace {
 
-/// Appends rows [begin, end) of a batch to another one of the same schema, with their names, origins and spans.
+/// Appends rows [begin, end) of `from` to a batch of the same schema, with names, origins and spans.
 ///
-/// Each row takes along the lines of its span from the row before it to itself; lines behind the last row of `from`
-/// (bad and blank ones) go with that row. Rows must have origins.
+/// Each row brings the lines of its span between the previous row and itself. Lines after the last row of `from` (bad
+/// and blank ones) go with that row. Rows must have origins.
 void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to);
 
-/// Puts row `from` in the place of row `to`, before it; the rows between must not be asked for again.
+/// Moves row `from` to position `to`, which is before it. The rows between become invalid.
 void MoveRow(SlotBatch& batch, int from, int to);
-/// Leaves the first `rows` rows.
+/// Keeps only the first `rows` rows.
 void CutRows(SlotBatch& batch, int rows);
 
-/// Takes rows for which `keeps(row)` is false out of a batch. Its spans stay: the lines of a row that is taken out go
-/// with the row behind it, as those of a blank line.
+/// Removes the rows for which `keeps(row)` is false. Spans stay: the lines of a removed row go with the next row, like
+/// blank lines.
 template <class Keeps>
 void KeepRows(SlotBatch& batch, const Keeps& keeps) {
   int kept = 0;
@@ -28,7 +28,7 @@ void KeepRows(SlotBatch& batch, const Keeps& keeps) {
   CutRows(batch, kept);
 }
 
-/// Counts positions as part of a batch: lengthens its last span or begins another.
+/// Adds positions to a batch: extends its last span or starts a new one.
 inline void AppendSpan(const BatchSpan& span, std::vector<BatchSpan>& spans) {
   if (!spans.empty() && spans.back().source == span.source && spans.back().end == span.begin) {
     spans.back().end = span.end;
@@ -36,7 +36,7 @@ inline void AppendSpan(const BatchSpan& span, std::vector<BatchSpan>& spans) {
     spans.push_back(span);
   }
 }
-/// The same of position `position` of a source.
+/// Adds position `position` of a source.
 inline void ExtendSpans(std::vector<BatchSpan>& spans, uint32_t source, uint64_t position) {
   AppendSpan({source, position, position + 1}, spans);
 }

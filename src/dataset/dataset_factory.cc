@@ -12,11 +12,11 @@
 namespace millrace {
 namespace {
 
-/// Draws for different ends are independent.
+/// Makes draws for different purposes independent.
 constexpr uint64_t kSets = 0x7365745f6f66;
 constexpr uint64_t kSample = 0x73616d706c65;
 
-/// Of a time that was checked when the job was read.
+/// The time was validated when the job was read.
 int64_t SecondsOf(const std::string& iso) {
   int64_t seconds = 0;
   ReadTime(iso, {}, &seconds);

@@ -16,44 +16,43 @@ namespace millrace {
 class EvalDesc_Set;
 class TrainerDesc;
 
-/// What a dataset is made of, apart from its DataFeedDesc and its files: what a QueueDataset is, and of an
-/// InMemoryDataset what is below.
+/// Settings of a dataset apart from its DataFeedDesc and its files. The fields below apply to an InMemoryDataset.
 struct DatasetSettings : QueueDatasetOptions {
   int queue_num = 0;           ///< DatasetDesc.queue_num; 0: one for each worker
   bool local_shuffle = false;  ///< before each pass: DatasetDesc.local_shuffle or global_shuffle
   InMemoryRows rows;
-  LineDraw sets;  ///< which lines evaluations have a share of
+  LineDraw sets;  ///< how evaluations draw their share of the lines
 
-  /// What a job asks for; threads and output_dir are the caller's to say.
-  /// Lines are drawn by DrawnBy::kName, or `as_before` by the rules of earlier checkpoints.
+  /// The settings of a job; the caller sets threads and output_dir. Lines are drawn by DrawnBy::kName, or by the rules
+  /// of earlier checkpoints if `as_before`.
   static DatasetSettings FromDesc(const TrainerDesc& desc, bool as_before = false);
-  /// For evaluation: no shuffle, every line, examples rather than page views. Of a set that is a share of the rows that
-  /// are trained, these: `set` is its number in desc.eval.set; -1: it has files.
+  /// Settings for evaluation: no shuffle, every line, examples rather than page views. For a set that is a share of the
+  /// training rows, only that share is read: `set` is its index in desc.eval.set, or -1 if it has files.
   DatasetSettings ForEvaluation(const TrainerDesc& desc, int set) const;
 };
 
-/// The rows of data_desc that are trained on, where eval.set.since parts them: writes into a data_desc which.
+/// Limits data_desc to the rows to train on if eval.set.since splits them.
 void ChooseTrainedRows(const TrainerDesc& desc, DataFeedDesc* feed);
-/// Likewise those of a set of evaluations: its number in desc.eval.set; -1: it has files.
+/// Limits data_desc to the rows of an evaluation set: its index in desc.eval.set, or -1 if it has files.
 void ChooseRowsOfSet(const TrainerDesc& desc, int set, DataFeedDesc* feed);
-/// What is wrong with a set of the rows since a moment that has none, and what to do.
+/// Message for an evaluation set whose `since` excludes every row, with advice.
 std::string NoRowSince(const EvalDesc_Set& set);
-/// Which rows sets since a moment take away from the training, for a message behind others; empty: none do.
+/// The rows that sets with `since` remove from the training, as a suffix of a message; empty if none.
 std::string RowsNotTrained(const TrainerDesc& desc);
 
-/// Makes a dataset of a class, or says what in the desc it cannot follow.
+/// Creates a dataset of a class. Fails with kInvalidConfig for a setting that the class does not support.
 using DatasetMaker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,
                                                           const DataFeedFactory& feeds,
                                                           const DatasetSettings& settings);
 
-/// Dataset classes by name: DatasetDesc.class_name. A dataset that can be loaded into memory is an InMemoryControl, too
-/// (dynamic_cast).
+/// Dataset classes by name: DatasetDesc.class_name. A dataset that can be loaded into memory also implements
+/// InMemoryControl (dynamic_cast).
 class DatasetFactory : public Registry<DatasetMaker> {
  public:
   DatasetFactory() : Registry("dataset of the class") {}
-  /// With "QueueDataset", "InMemoryDataset" and "FileInstantDataset".
+  /// Contains "QueueDataset", "InMemoryDataset" and "FileInstantDataset".
   static DatasetFactory Builtin();
-  /// kInvalidConfig for an unknown name, with all names that there are; otherwise the errors of the class.
+  /// Fails with kInvalidConfig for an unknown name, listing all names; otherwise with the errors of the class.
   Result<std::unique_ptr<Dataset>> Create(std::string_view name, const DataFeedDesc& desc,
                                           std::vector<std::string> files, const DataFeedFactory& feeds,
                                           const DatasetSettings& settings) const;

@@ -10,19 +10,19 @@
 
 namespace millrace {
 
-/// Packs the rows of a data feed: by the feed itself where it is a PackingFeed; of any other, each line is parsed into
-/// a batch of its own first. One thread.
+/// Packs the rows of a data feed. A PackingFeed packs them itself; other feeds parse each line into a batch of one row
+/// first. One thread.
 class FeedRows {
  public:
-  /// `schema` must outlive it. Rows that `thinning` leaves out are no rows.
+  /// `schema` must outlive it. Lines excluded by `thinning` give no row.
   FeedRows(std::unique_ptr<DataFeed> feed, const SlotSchema& schema, const LabelThinning& thinning = {});
 
-  /// For `thinning`: where the next row is from.
+  /// The position of the next row, for `thinning`.
   void BeginFile(std::string_view file, uint32_t number) { file_seed_ = thinning_.SeedOf(file, number); }
   void set_line(uint64_t line) { line_ = line; }
   int64_t left_out() const { return left_out_; }
 
-  /// As PackingFeed::PackLine.
+  /// Fails like PackingFeed::PackLine, or like DataFeed::ParseLine if the feed does not pack.
   Result<LineResult> ParseLine(std::string_view line, RowSink& sink) {
     return packs_ != nullptr ? packs_->PackLine(line, sink) : ParseIntoBatch(line, sink);
   }
@@ -35,7 +35,7 @@ class FeedRows {
 
   const SlotSchema* schema_;
   std::unique_ptr<DataFeed> feed_;
-  PackingFeed* packs_;  ///< feed_, if it packs and every row is wanted
+  PackingFeed* packs_;  ///< feed_ if it packs and thinning is off
   LabelThinning thinning_;
   uint64_t file_seed_ = 0;
   uint64_t line_ = 0;

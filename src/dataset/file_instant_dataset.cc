@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Copies the rows that the cursor deals to one worker.
+/// Copies rows from the cursor for one worker.
 class InstantSource final : public BatchSource {
  public:
   InstantSource(const InstantFeed& feed, InstantCursor& cursor, BatchPool& pool)
@@ -50,7 +50,7 @@ class InstantSource final : public BatchSource {
   std::atomic<int64_t> zeros_dropped_{0};
 };
 
-/// Mapping needs files of this machine; opening a named pipe would wait for its writer.
+/// Mapping needs local regular files; opening a named pipe would block until it has a writer.
 Status CheckPlainFiles(const std::vector<std::string>& files, const std::stop_token& stop) {
   MR_TRY(InputOpener::Create(DataFeedDesc(), files, stop).status());
   for (const std::string& file : files) {
@@ -64,7 +64,7 @@ Status CheckPlainFiles(const std::vector<std::string>& files, const std::stop_to
   return Status::Ok();
 }
 
-/// What a desc asks for that only lines of text have.
+/// Rejects settings that apply only to lines of text.
 Status RefuseTextSettings(const DataFeedDesc& desc) {
   const auto refuse = [](const std::string& field, const std::string& why) {
     return InvalidConfig("data_desc." + field + " has no meaning for a FileInstantDataset: " + why);

@@ -12,17 +12,18 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Reads binary files (docs/formats/file_instant.md) from the system's page cache straight into batches.
+/// Reads binary files (docs/formats/file_instant.md) from the page cache directly into batches.
 ///
-/// There are no readers and no commands: each worker takes the next rows of the list's files and copies them. Finding
-/// where they end is a walk over their counts under a lock, so one large file keeps every worker busy. Batches hold
-/// consecutive rows of one file: those at a file's end may not be full (with drop_last they are left out), and they are
-/// the same for any number of workers; one worker gets them in order. A span is rows of a file. The first failure ends
-/// the pass for every worker.
+/// Uses neither readers nor commands: each worker takes the next rows of the file list and copies them. Finding the
+/// end of a batch walks over counts under a lock, so one large file keeps every worker busy. A batch holds consecutive
+/// rows of one file. Batches at the end of a file may not be full and are dropped with drop_last. Batches do not depend
+/// on the number of workers; one worker gets them in order. A span is a row range of a file. The first failure ends the
+/// pass for every worker.
 class FileInstantDataset final : public Dataset {
  public:
-  /// Checks the desc (kInvalidConfig for what only text has) and every file; reads nothing. `feeds` makes desc.name, by
-  /// default MultiSlotFileInstantDataFeed.
+  /// Checks the desc and every file without reading. `feeds` creates desc.name, by default
+  /// MultiSlotFileInstantDataFeed. Fails with kInvalidConfig for a setting that needs text or a file that cannot be
+  /// mapped, kCancelled after a stop request, and with the errors of InputOpener::CheckFiles.
   static Result<std::unique_ptr<FileInstantDataset>> Create(const DataFeedDesc& desc, std::vector<std::string> files,
                                                             const DataFeedFactory& feeds,
                                                             const std::stop_token& stop = {});

@@ -7,18 +7,18 @@
 
 namespace millrace {
 
-/// Which lines of its files a dataset hands out, where evaluations have a share of them (EvalDesc.Set.share), by the
-/// numbers that `draw` gives them. Constant and thread-safe.
+/// Selects the lines a dataset delivers if evaluations use a share of them (EvalDesc.Set.share), by the number that
+/// `draw` gives each line. Immutable and thread-safe.
 class HeldRows {
  public:
-  /// All of them.
+  /// Delivers all lines.
   HeldRows() = default;
-  /// Those whose number is in [begin, end), or (`is_within` false) the others.
+  /// Delivers the lines with a number in [begin, end), or the others if `is_within` is false.
   HeldRows(const LineDraw& draw, double begin, double end, bool is_within)
       : draw_(draw), begin_(begin), end_(end), is_within_(is_within) {}
 
   bool is_active() const { return begin_ < end_; }
-  /// What HandsOut asks for of a file.
+  /// The seed of a file for HandsOut.
   uint64_t SeedOf(std::string_view file, uint32_t number) const { return draw_.SeedOf(file, number); }
   bool HandsOut(uint64_t file_seed, uint64_t line) const {
     const double number = LineDraw::NumberOf(file_seed, line);

@@ -45,7 +45,7 @@ Status CheckRowOptions(const DataFeedDesc& desc, const InMemoryRows& rows) {
   return desc.input_type() == 0 ? Status::Ok() : LineBatchSchema(desc).status();
 }
 
-/// Names of examples, and lines that are batches, are for feeds that pack them.
+/// Names of examples, and lines that are batches, require a feed that packs them.
 Status CheckFeed(const DataFeedDesc& desc, const Result<std::unique_ptr<DataFeed>>& feed) {
   const bool packs = feed.ok() && dynamic_cast<const PackingFeed*>(feed->get()) != nullptr;
   const bool has_texts = desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey();
@@ -78,7 +78,7 @@ struct InMemoryDataset::Impl {
     return options.feeds.Create(FeedNameFor(kClass, load_desc), row_schema(), load_desc);
   }
   Result<PassStats> Load(std::stop_token stop);
-  /// Takes what the input channel has, if it has anything, as the order of passes.
+  /// Moves the rows of the input channel, if any, to the order of passes.
   void TakeInput() {
     if (input.rows() > 0) order = input.TakeAll();
   }
@@ -89,35 +89,35 @@ struct InMemoryDataset::Impl {
   }
   /// Frees every row.
   void Release();
-  /// What becomes of rows once all are there.
+  /// Merges and groups rows after all are loaded.
   void GroupRows(PassStats* stats);
   PassPhase PhaseOf(int64_t number) const {
     return phases.empty() ? PassPhase::kUpdate : phases[static_cast<size_t>(number) % phases.size()];
   }
-  /// The schema that lines are read with.
+  /// The schema for parsing lines.
   const SlotSchema& row_schema() const { return line_schema ? *line_schema : schema; }
 
-  DataFeedDesc desc;  ///< the batches of the next pass; all else is that of the load
-  /// What lines are read by, which threads of a preload look at while `desc` is given other batches.
+  DataFeedDesc desc;  ///< batch settings of the next pass; other fields are those of the load
+  /// The settings for parsing, used by preload threads while `desc` gets new batch settings.
   const DataFeedDesc load_desc;
   const SlotSchema schema;
   const std::vector<std::string> files;
-  std::vector<std::string> row_files;  ///< that the rows' origins count in: `files`, or those of TakeRows
+  std::vector<std::string> row_files;  ///< files of the rows' origins: `files`, or those of TakeRows
   const InMemoryDatasetOptions options;
   const std::optional<SlotSchema> line_schema;  ///< with input_type 1
   const RowLayout layout;
   LineCut cut;                          ///< of the feed
-  std::unique_ptr<InputOpener> opener;  ///< null where there are no files
+  std::unique_ptr<InputOpener> opener;  ///< null without files
 
   PackedRows rows;
   InputChannel input;
-  std::vector<RowHandle> order;  ///< of passes: what they took from the input
+  std::vector<RowHandle> order;  ///< for passes: the rows taken from the input
   std::vector<RowHandle>
-      loaded;                ///< (file, line) order, from the first shuffle on: until then that of `input` or `order`
+      loaded;                ///< (file, line) order, used from the first shuffle; before that, see `input` or `order`
   PageViews views;           ///< with enable_pv_merge
   PageViews shuffled_views;  ///< after a shuffle
   SlotDonors donors;
-  std::atomic<bool> is_loaded = false;  ///< set by the thread that loads, as is row_count
+  std::atomic<bool> is_loaded = false;  ///< like row_count, set by the loading thread
   std::atomic<int64_t> row_count = 0;
 
   std::vector<PassPhase> phases;
@@ -129,7 +129,7 @@ struct InMemoryDataset::Impl {
   std::vector<std::unique_ptr<InMemorySource>> sources;
 
   std::optional<Result<PassStats>> preload_result;  ///< written by the preloading thread, read after joining it
-  std::jthread preload;                             ///< last, so that it ends before what it uses
+  std::jthread preload;                             ///< last member: ends before what it uses
 };
 
 Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
@@ -206,10 +206,9 @@ InMemoryDataset::~InMemoryDataset() = default;
 Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedDesc& desc,
                                                                  std::vector<std::string> files,
                                                                  InMemoryDatasetOptions options) {
-  // For the whole process: blocks of a MiB and more come from the system and go back to it when they are freed. By
-  // itself the allocator learns to keep such blocks, and ReleaseMemory would release nothing.
-  // Once: where a sanitizer's allocator stands before glibc's, glibc's first call is this one, and not safe among
-  // threads.
+  // For the whole process: allocate blocks of 1 MiB and more with mmap, so that freeing them returns memory to the
+  // system. By default the allocator adapts and keeps such blocks, and ReleaseMemory would release nothing. Only once:
+  // with a sanitizer's allocator, this is the first call of glibc's, which is not thread-safe.
   [[maybe_unused]] static const int kSet = mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const std::string name = FeedNameFor(kClass, desc);
   MR_TRY(options.feeds.CheckName(name));
@@ -230,7 +229,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   auto impl = std::make_unique<Impl>(resolved, std::move(schema), std::move(files), std::move(options));
   MR_TRY(CheckFeed(desc, impl->MakeFeed()));
   MR_ASSIGN(impl->cut, impl->options.feeds.CutOf(name, impl->schema, impl->load_desc));
-  // One that has no files of its own gets rows of others.
+  // A dataset without files gets rows of others.
   if (!impl->files.empty() || !impl->options.rows.are_exchanged) {
     MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut));
   }
@@ -454,7 +453,7 @@ void InMemoryDataset::ReleaseMemory() {
     impl.preload_result.reset();
   }
   impl.Release();
-  impl.row_files = impl.files;  // not when loading: files() may be asked meanwhile
+  impl.row_files = impl.files;  // not when loading: files() can be called meanwhile
 }
 
 bool InMemoryDataset::IsLoaded() const { return impl_->is_loaded; }

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-// Rows between the one that is read and the one that is asked for: enough to hide the way to memory.
+// Prefetch distance in rows: enough to hide memory latency.
 constexpr uint64_t kRowsAhead = 4;
 
 }  // namespace

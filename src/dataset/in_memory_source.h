@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-/// Whose values stand in for those of some slots (InMemoryDataset::SlotsShuffle).
+/// The rows that donate values of some slots to other rows (InMemoryDataset::SlotsShuffle).
 struct SlotDonors {
   std::vector<bool> slots;  ///< by SlotId; empty: none
   std::vector<RowHandle> candidates;
@@ -28,28 +28,28 @@ struct SlotDonors {
   }
 };
 
-/// What the sources of a pass share and only read, but for the channels. Must outlive them.
+/// State that the sources of a pass share; only the channels change. Must outlive the sources.
 struct InMemoryPass {
   const PackedRows* rows = nullptr;
   const RowLayout* layout = nullptr;
   const std::vector<RowHandle>* order = nullptr;
   const SlotDonors* donors = nullptr;
-  const SlotSchema* line_schema = nullptr;  ///< of rows that are whole batches; null: rows are rows
+  const SlotSchema* line_schema = nullptr;  ///< if rows are whole batches; null otherwise
   const std::vector<std::string>* files = nullptr;
   PassOrder numbers;
   RowChannels* channels = nullptr;
   BatchPool* pool = nullptr;
 };
 
-/// Makes batches of one worker: takes a block of handles, reads its rows one after another, each asked for some rows
-/// ahead, and scatters them into the columns of a pooled batch. Warm, it allocates nothing.
+/// Assembles batches for one worker: takes a block of handles, reads its rows with prefetching, and scatters them into
+/// the columns of a pooled batch. Does not allocate when warm.
 class InMemorySource final : public BatchSource {
  public:
   InMemorySource(const InMemoryPass& pass, const SlotSchema& schema, RowChannels::Cursor cursor);
 
   Result<BatchPtr> Next(std::stop_token stop) override;
 
-  // For EndPass, while the worker may still be at work.
+  // For EndPass; the worker may still run.
   int64_t rows() const { return rows_.load(std::memory_order_relaxed); }
   double seconds() const { return 1e-9 * static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)); }
 
@@ -60,7 +60,7 @@ class InMemorySource final : public BatchSource {
 
   const InMemoryPass* pass_;
   ColumnSink sink_;
-  std::optional<SlotBatch> line_;  ///< with pass_->line_schema: the row before it is expanded
+  std::optional<SlotBatch> line_;  ///< with pass_->line_schema: the row before expansion
   std::optional<PickedSlots> own_slots_;
   std::optional<PickedSlots> donated_slots_;
   RowChannels::Cursor cursor_;

@@ -66,9 +66,9 @@ Result<PassStats> IncrementalDataset::EndPass() {
   if (current_.dataset == nullptr) return Internal("EndPass without BeginPass");
   MR_ASSIGN(PassStats stats, current_.dataset->EndPass());
   const bool counts = dynamic_cast<const BadLineCounts*>(current_.dataset.get()) != nullptr;
-  ended_ = counts ? std::move(current_.dataset) : nullptr;  // rows in memory are given back
+  ended_ = counts ? std::move(current_.dataset) : nullptr;  // rows in memory are released
   current_ = {};
-  load_.rows = 0;  // those that were trained count
+  load_.rows = 0;  // only trained rows count
   AddPassStats(std::exchange(load_, PassStats()), &stats);
   return stats;
 }

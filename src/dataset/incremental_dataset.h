@@ -15,13 +15,13 @@ struct DatasetPass {
   std::vector<std::string> files;
 };
 
-/// A dataset whose passes have files of their own: days. Each is a dataset of some class, made when its turn comes and
-/// given back after its pass; while a pass is read, the next one, if it is held in memory, is loaded in the background.
+/// A dataset whose passes have their own files, for example days. The dataset of a pass is created before the pass and
+/// released after it. During a pass, the next one is loaded in the background if it is held in memory.
 ///
-/// PreparePass, then a pass as of any dataset. Files and rows of a batch are those of its pass.
+/// Call PreparePass, then use the pass like that of any dataset. Files and rows of a batch refer to its pass.
 class IncrementalDataset final : public Dataset, public PassPreparation, public BadLineCounts {
  public:
-  /// Makes the dataset of a pass by its number; all must have `schema`.
+  /// Creates the dataset of a pass by number; all must have `schema`.
   using Maker = std::function<Result<std::unique_ptr<Dataset>>(int64_t pass, std::vector<std::string> files)>;
 
   IncrementalDataset(SlotSchema schema, std::vector<DatasetPass> passes, Maker make);
@@ -29,10 +29,10 @@ class IncrementalDataset final : public Dataset, public PassPreparation, public 
 
   Status PreparePass(int64_t pass, std::stop_token stop) override;
   int64_t RowsInMemory() const override;
-  /// kInvalidConfig for another pass than the prepared one.
+  /// Fails with kInvalidConfig unless this pass is prepared.
   Status BeginPass(const PassOptions& options) override;
   BatchSource& source(int worker) override;
-  /// With what loading the pass met.
+  /// Includes the statistics of loading the pass.
   Result<PassStats> EndPass() override;
   const std::vector<std::string>& files() const override { return files_; }
   const SlotSchema& schema() const override { return schema_; }
@@ -53,7 +53,7 @@ class IncrementalDataset final : public Dataset, public PassPreparation, public 
   std::vector<std::string> files_;
   Day current_;
   Day next_;
-  std::unique_ptr<Dataset> ended_;  ///< that of the last pass: its bad lines may still be asked for
+  std::unique_ptr<Dataset> ended_;  ///< dataset of the last pass, kept for its bad-line counts
   PassStats load_;
 };
 

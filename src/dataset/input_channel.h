@@ -9,29 +9,29 @@
 
 namespace millrace {
 
-/// The rows of a block of lines, and where its first line stands.
+/// The rows of a block of lines, and the position of its first line.
 struct InputBlock {
   uint32_t file = 0;
   uint64_t first_line = 0;
   std::vector<RowHandle> rows;
 };
 
-/// The input channel of an InMemoryDataset: holds blocks of rows from the time that a thread loads them, or a shuffle
-/// brings them, to the pass that takes them (docs/adr/0014).
+/// The input channel of an InMemoryDataset: holds blocks of rows from their load or shuffle until a pass takes them
+/// (docs/adr/0014).
 ///
-/// It takes all that comes, as nobody takes a block before the last one is there. Thread-safe; a lock a block.
+/// Unbounded, because blocks are taken only after the last one has arrived. Thread-safe; one lock per block.
 class InputChannel {
  public:
   void Put(InputBlock block);
-  /// Brings the blocks into the order of their places: threads put them as they get done.
+  /// Sorts the blocks by position: threads put them in order of completion.
   void Sort();
-  /// Takes the rows of all blocks, one block after another.
+  /// Removes and returns the rows of all blocks, block by block.
   std::vector<RowHandle> TakeAll();
-  /// What TakeAll would give.
+  /// The rows that TakeAll would return.
   std::vector<RowHandle> Copy() const;
 
   int64_t rows() const;
-  /// That the handles of its rows take.
+  /// Memory of the row handles.
   size_t bytes() const;
 
  private:

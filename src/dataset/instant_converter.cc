@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What of the input the files of a folder hold.
+/// The part of the input already stored in the files of a folder.
 struct ConvertState {
   std::string input;  ///< InputKey
   bool done = false;
@@ -49,7 +49,7 @@ struct ConvertState {
   }
 };
 
-/// Differs when anything differs that the rows depend on, as far as it can be seen from outside.
+/// A key over everything that affects the rows, as far as visible from outside.
 std::string InputKey(const ConvertRequest& request) {
   uint64_t key = Mix64(HashName(request.desc->SerializeAsString()), request.part_bytes);
   for (const std::string& file : request.files) {

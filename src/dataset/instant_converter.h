@@ -13,14 +13,14 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// What ConvertToInstant reads and writes.
+/// Input and output of ConvertToInstant.
 struct ConvertRequest {
-  const DataFeedDesc* desc = nullptr;                  ///< of the text: its slots, command and policies
-  DataFeedFactory feeds = DataFeedFactory::Builtin();  ///< with the classes of plugins that desc.name may be
+  const DataFeedDesc* desc = nullptr;                  ///< describes the text: slots, command and policies
+  DataFeedFactory feeds = DataFeedFactory::Builtin();  ///< including plugin classes for desc.name
   std::vector<std::string> files;
-  std::string output_dir;         ///< made when it is not there
+  std::string output_dir;         ///< created if missing
   std::string prefix = "part";    ///< files are PREFIX-00000, PREFIX-00001, ...
-  uint64_t part_bytes = 1 << 28;  ///< a file is ended after the batch that makes it this long
+  uint64_t part_bytes = 1 << 28;  ///< a file ends with the batch that reaches this size
 };
 
 struct ConvertReport {
@@ -28,15 +28,16 @@ struct ConvertReport {
   int64_t rows = 0;
   int64_t bytes = 0;
   bool resumed = false;
-  PassStats stats;  ///< of what this call read
+  PassStats stats;  ///< of the input read by this call
 };
 
-/// Reads text as a QueueDataset does and writes its rows to binary files that a FileInstantDataset reads: the same
-/// batches in the same order, as every file holds whole batches but for the last one.
+/// Reads text like a QueueDataset and writes its rows to binary files for a FileInstantDataset. Batches and their order
+/// are the same, because every file except the last holds whole batches.
 ///
-/// Memory is what a pass needs, and a batch's bytes. Files appear whole or not at all. OUTPUT/PREFIX.state remembers
-/// what of the input they hold: a call that was stopped or failed leaves the files so far, and the same call made again
-/// goes on behind them. kInvalidConfig when the folder holds the files of other input; kCancelled at a stop request.
+/// Needs the memory of a pass and of one batch's bytes. Files appear atomically. OUTPUT/PREFIX.state records the
+/// converted input: after a stop or a failure, the same call continues after the finished files. Fails with
+/// kInvalidConfig if the folder holds the files of other input, kBadData if the state file is damaged, kIo if a file
+/// cannot be written, kCancelled after a stop request, and with the failures of reading.
 Result<ConvertReport> ConvertToInstant(const ConvertRequest& request, std::stop_token stop);
 
 }  // namespace millrace

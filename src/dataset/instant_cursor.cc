@@ -35,7 +35,7 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
       continue;
     }
     MR_TRY(file_->CheckSize());
-    // Rows that an interrupted run trained are walked over as well, up to the next one that it did not.
+    // Rows trained by an interrupted run must be walked over too, up to the next untrained one.
     const uint64_t untrained = trained_.empty() ? row_ : trained_.NextUntrained(number_, row_);
     uint64_t most = untrained > row_ ? untrained - row_ : static_cast<uint64_t>(batch_size_);
     if (!trained_.empty() && untrained == row_) {
@@ -43,7 +43,7 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
         if (trained_.Contains(number_, row_ + i)) most = i;
       }
     }
-    // A batch at a time, whatever is passed over.
+    // At most a batch at a time, also when skipping.
     most = std::min(most, static_cast<uint64_t>(batch_size_));
     InstantFormat::Rows& rows = dealt->rows;
     Status found = feed_->FindRows(bytes, at_, static_cast<int>(most), row_ + 1, &rows);

@@ -14,22 +14,23 @@
 
 namespace millrace {
 
-/// Deals the rows of binary files to workers, a batch at a time. Thread-safe: Next is a walk over counts under a lock.
+/// Distributes the rows of binary files to workers, a batch at a time. Thread-safe: Next walks over counts under a
+/// lock.
 class InstantCursor {
  public:
-  /// What `feed`, `files` and `stamps`, those of earlier passes, refer to must outlive the cursor.
+  /// What `feed`, `files` and `stamps` (from earlier passes) refer to must outlive the cursor.
   InstantCursor(const InstantFeed& feed, const std::vector<std::string>& files, FileStamps& stamps, int batch_size,
                 bool drop_last, ConsumedRanges trained);
 
-  /// The rows of a batch and the file that they stand in, which stays mapped as long as somebody holds it.
+  /// The rows of a batch and their file, which stays mapped while somebody holds it.
   struct Dealt {
     std::shared_ptr<const MappedFile> file;
     uint32_t file_number = 0;
     uint64_t first_row = 0;  ///< from 0
     InstantFormat::Rows rows;
   };
-  /// The next rows that were not trained, in place of what `dealt` held; false when all are dealt. Failures name file,
-  /// row, slot and byte, and are given to all who ask.
+  /// Replaces `dealt` by the next untrained rows; false at the end. Failures name file, row, slot and byte, and every
+  /// later call repeats them.
   Result<bool> Next(Dealt* dealt);
 
   PassStats stats() const;
@@ -47,10 +48,10 @@ class InstantCursor {
   const ConsumedRanges trained_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const MappedFile> file_;  ///< number_, while it is read
+  std::shared_ptr<const MappedFile> file_;  ///< file number_, during its reading
   uint32_t number_ = 0;
-  size_t at_ = 0;     ///< bytes of the file that were dealt
-  uint64_t row_ = 0;  ///< likewise, rows
+  size_t at_ = 0;     ///< bytes of the file already dealt
+  uint64_t row_ = 0;  ///< rows of the file already dealt
   Status failure_;
   PassStats stats_;
   double seconds_ = 0;

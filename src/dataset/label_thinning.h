@@ -11,26 +11,27 @@
 
 namespace millrace {
 
-/// Of which examples a dataset keeps a share: ModelDesc.downsample.
+/// The examples that are downsampled: ModelDesc.downsample.
 struct ThinnedLabel {
-  std::string slot;  ///< empty: of none
+  std::string slot;  ///< empty: none
   float value = 0;
-  double rate = 1;  ///< the share that stays
+  double rate = 1;  ///< fraction to keep
   LineDraw draw = {};
 };
 
-/// Leaves out examples of one label, by the numbers that a LineDraw gives their lines. Constant and thread-safe.
+/// Removes a fraction of the examples with one label, by the number that a LineDraw gives their lines. Immutable and
+/// thread-safe.
 class LabelThinning {
  public:
-  /// Leaves out nothing.
+  /// Removes nothing.
   LabelThinning() = default;
-  /// kInvalidConfig for a slot that is not there or has not one value a row.
+  /// Fails with kInvalidConfig if the slot is unknown or does not have exactly one value per row.
   static Result<LabelThinning> Create(const ThinnedLabel& label, const SlotSchema& schema);
 
   bool is_active() const { return label_ >= 0; }
-  /// What Keeps asks for of a file.
+  /// The seed of a file for Keeps.
   uint64_t SeedOf(std::string_view file, uint32_t number) const { return thinned_.draw.SeedOf(file, number); }
-  /// Whether row `row` of the batch, line `line` of its file, stays.
+  /// Whether to keep row `row` of the batch, which is line `line` of its file.
   bool Keeps(const SlotBatch& batch, int row, uint64_t file_seed, uint64_t line) const;
 
  private:

@@ -11,11 +11,13 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// The schema that lines of input_type 1 are read with: a slot, dense or not, holds any number of values.
+/// The schema for parsing lines of input_type 1: every slot, dense or not, holds any number of values. Fails like
+/// SlotSchema::Create.
 Result<SlotSchema> LineBatchSchema(const DataFeedDesc& desc);
 
-/// Makes a batch of a line that is one (`line` has one row): a sparse slot's values are an example each, and a dense
-/// slot's are cut by its width. kBadData, with the line's place, when slots do not hold equally many examples.
+/// Expands `line`, a batch of one row, to the batch it represents: a value of a sparse slot is an example, and a dense
+/// slot is cut by its width. Fails with kBadData and the line's position if the slots hold different numbers of
+/// examples.
 Status ExpandLineBatch(const SlotBatch& line, const std::vector<std::string>& files, SlotBatch* batch);
 
 }  // namespace millrace

@@ -9,7 +9,7 @@ std::string_view Ending(std::string_view file) { return file.substr(file.find_la
 
 /// "part-0" of "part-0", "./part-0", "/data/part-0" and "hdfs://host/data/part-0"; "images" of "jpeg:images/".
 std::string_view NameOf(std::string_view file) {
-  // Rows in memory lie in no folder.
+  // Rows in memory have no folder.
   if (file.starts_with("frame:")) return file;
   if (HasScheme(file)) file.remove_prefix(file.find(':') + 1);
   while (file.size() > 1 && file.ends_with('/')) file.remove_suffix(1);

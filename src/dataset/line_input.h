@@ -16,21 +16,21 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Checks the numbers of a data_desc that say how lines are read. kInvalidConfig for the first one that is amiss.
+/// Checks the numeric fields of a data_desc that control reading. Fails with kInvalidConfig at the first invalid one.
 Status CheckLineInput(const DataFeedDesc& desc);
 
-/// To be called before the lines of a block are parsed: hands its header to a feed that takes one. kBadData with the
-/// header's place.
+/// Passes the header of a block to a feed that uses one; call it before parsing the block's lines. Fails with kBadData
+/// and the header's position.
 Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed* feed);
 
-/// Reads the lines of a thread's blocks one by one, and says what is wrong with them. One thread; what it refers to
-/// must outlive it.
+/// Reads the lines of a thread's blocks one by one and reports bad ones. One thread; what it refers to must outlive it.
 class LineReader {
  public:
   LineReader(const LineBlockQueue& blocks, BadLines& bad_lines) : blocks_(&blocks), bad_lines_(&bad_lines) {}
 
-  /// Parses line `number` of the block's file by `feed`, into `sink` if it has one; a header gives no row. A bad line
-  /// is told to `on_bad(error)`, then reported. What either refuses ends the reading, as does an error that says so.
+  /// Parses line `number` of the block's file with `feed`, into `sink` if given; a header gives no row. Calls
+  /// `on_bad(error)` for a bad line and then reports it. Fails if either fails (kBadData once the limits are exceeded),
+  /// or with the feed's own failure.
   template <class OnBad, class Feed, class... Sink>
   Result<LineResult> Read(const LineBlock& block, uint64_t number, std::string_view line, const OnBad& on_bad,
                           Feed& feed, Sink&... sink) {
@@ -50,11 +50,11 @@ class LineReader {
       form_lines_.resize(forms, {block.file, number});
     return result;
   }
-  /// To be called when all lines of a pass were read: adds what those of the feed have named.
+  /// Adds the names the feed has seen to `stats`; call it after the last line of a pass.
   void AddNames(const DataFeed& feed, PassStats* stats) const;
 
  private:
-  /// Whether values are texts of columns with names; `feed` is a DataFeed, or has one (FeedRows).
+  /// Whether values come from named columns; `feed` is a DataFeed or has one (FeedRows).
   template <class Feed>
   static bool HasColumns(const Feed& feed) {
     if constexpr (requires { feed.feed(); }) {
@@ -72,11 +72,11 @@ class LineReader {
 
   const LineBlockQueue* blocks_;
   BadLines* bad_lines_;
-  int64_t non_finite_ = 0;                                 ///< as the feed counted them up to the last line
-  std::vector<std::pair<uint32_t, uint64_t>> form_lines_;  ///< by NumberForm::nth: the file and the line
+  int64_t non_finite_ = 0;                                 ///< the feed's count up to the last line
+  std::vector<std::pair<uint32_t, uint64_t>> form_lines_;  ///< by NumberForm::nth: file and line
 };
 
-/// What a pass met in its files. Rows, and what is counted by the threads that parsed them, are the caller's to add.
+/// Statistics of the files of a pass. The caller adds rows and the counts of its parsing threads.
 PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines);
 
 }  // namespace millrace

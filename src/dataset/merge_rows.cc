@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kNamed = 5;
 
-/// Positions in an order of rows: those of a name side by side and rising.
+/// Positions in an order of rows: equal names adjacent, positions ascending.
 struct NameGroups {
   struct Group {
     uint32_t begin = 0;
@@ -63,7 +63,7 @@ class RowMerger {
         sink_(schema),
         merged_(layout, to) {}
 
-  /// False when a slot stands in two of the rows: conflict() says which.
+  /// False if two rows have values in a slot; conflict() names it.
   bool Merge(const std::vector<RowHandle>& handles) {
     lines_.Clear();
     sink_.Attach(&lines_);

@@ -50,7 +50,7 @@ std::vector<RowBlock> PageViewBlocks(const PageViews& views, const ConsumedRange
   uint64_t number = 0;
   int in_block = 0;
   for (size_t view = 0; view < views.size(); ++view) {
-    // Batches hold whole page views, so that its first row speaks for a page view.
+    // Batches contain whole page views, so checking the first row is sufficient.
     if (trained != nullptr && trained->Contains(0, views.begins[view])) continue;
     if (in_block == 0) blocks.push_back({number, number});
     number += views.begins[view + 1] - views.begins[view];

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kFirstBadLines = 5;
 
-/// The bytes of plain files; 0 when there are none, or of names that a command reads.
+/// Total size of regular files; 0 without any, or if a command reads them.
 uint64_t BytesOf(const std::vector<std::string>& files) {
   uint64_t bytes = 0;
   for (const std::string& file : files) {
@@ -33,7 +33,7 @@ uint64_t BytesOf(const std::vector<std::string>& files) {
   return bytes;
 }
 
-/// What a count of PassStats::counters means that values, lines or rows were left out.
+/// A counter of PassStats::counters that means excluded values, lines or rows.
 struct Omission {
   const char* counter;
   const char* one;
@@ -60,7 +60,7 @@ std::string Shown(const NumberForm& number) {
 
 bool IsFloat(const NumberForm& number) { return number.text.find_first_of(".eE") != std::string::npos; }
 
-/// What stands for a float, without its zeros, where whole numbers are kept: "5" for "5.0".
+/// The integer form of a float: "5" for "5.0".
 std::string AsWhole(const NumberForm& number) {
   if (number.text.find_first_of("eE") != std::string::npos)
     return "all of their digits, of which a float keeps 15 to 17";
@@ -69,14 +69,14 @@ std::string AsWhole(const NumberForm& number) {
 
 constexpr char kUnlikeTraining[] = " unlike the training";
 
-/// Whether two truth values are written alike: as True and False, true and false or TRUE and FALSE.
+/// Whether two booleans are written in the same style: True and False, true and false, or TRUE and FALSE.
 bool HaveOneStyle(std::string_view a, std::string_view b) {
   const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   return is_upper(a[0]) == is_upper(b[0]) && is_upper(a[1]) == is_upper(b[1]);
 }
 
-/// As AddNumberWarnings, of a column that has truth values here (`truth`, in some lines; `number` in others), or had
-/// them where it was `trained`.
+/// Like AddNumberWarnings, for a column with booleans here (`truth` in some lines, `number` in others) or in training
+/// (`trained`).
 void AddTruthWarning(const std::string& column, const NumberForm* truth, const NumberForm* number,
                      const NumberForm* trained, Reads reads, std::map<std::string, std::string>* warnings) {
   const std::string of = "column \"" + Harmless(column) + "\" holds truth values";
@@ -95,7 +95,7 @@ void AddTruthWarning(const std::string& column, const NumberForm* truth, const N
       " where the training began, so that one value is two words: write them alike, or retrain";
 }
 
-/// As ValueWarnings: that one whole number or truth value is several words, or may be.
+/// Adds warnings, like ValueWarnings, if one integer or boolean is or may be several words.
 void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::string, std::string>* warnings) {
   const auto find = [](const std::map<std::string, NumberForm>& numbers, const std::string& column) {
     const auto found = numbers.find(column);
@@ -137,7 +137,7 @@ void AddNumberWarnings(const ValueNames& names, Reads reads, std::map<std::strin
   }
 }
 
-/// As ValueWarnings: that texts are in another encoding.
+/// Adds warnings, like ValueWarnings, for strings in another encoding.
 void AddEncodingWarnings(const ValueNames& names, std::map<std::string, std::string>* warnings) {
   for (const auto& [column, first] : names.not_utf8) {
     const auto counted = names.not_utf8_values.find(column);
@@ -151,11 +151,11 @@ void AddEncodingWarnings(const ValueNames& names, std::map<std::string, std::str
   }
 }
 
-constexpr int64_t kLeastCount = 20;      // values of which a share says anything
-constexpr int64_t kMostCount = 1024;     // more of them are not surer: of long files not every row is looked at
-constexpr double kClearly = 0.05;        // beyond the share of the evaluation
-constexpr double kDeviations = 4;        // and beyond what chance does to it
-constexpr double kClearlyUnknown = 0.5;  // where no evaluation says what is usual
+constexpr int64_t kLeastCount = 20;      // fewer values are not significant
+constexpr int64_t kMostCount = 1024;     // larger counts are not more reliable, because rows of long files are sampled
+constexpr double kClearly = 0.05;        // minimum excess over the evaluation's fraction
+constexpr double kDeviations = 4;        // and over random deviations
+constexpr double kClearlyUnknown = 0.5;  // without an evaluation to compare with
 
 /// `part` of `all`.
 struct Share {
@@ -164,7 +164,7 @@ struct Share {
   double share() const { return static_cast<double>(part) / static_cast<double>(all); }
 };
 
-/// Whether a share departs clearly from the usual one, which nobody knows where it is of none.
+/// Whether a fraction clearly exceeds the usual one, which is unknown if it has no values.
 bool Departs(const Share& now, const Share& usual) {
   if (now.all < kLeastCount) return false;
   if (usual.all == 0) return now.share() >= kClearlyUnknown;
@@ -178,7 +178,7 @@ bool Departs(const Share& now, const Share& usual) {
 
 std::string Percent(const Share& share) { return GeneralNumber(100 * share.share(), 3) + " %"; }
 
-/// As ValueWarnings: that rows which a model scored have other values than those that it was measured on.
+/// Adds warnings, like ValueWarnings, if a model scored rows with other values than those it was evaluated on.
 void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string>* warnings) {
   for (const auto& [slot, share] : names.shares) {
     const auto found = names.trained_shares.find(slot);
@@ -191,27 +191,27 @@ void AddShareWarnings(const ValueNames& names, std::map<std::string, std::string
                                  (usual.all == 0 ? "" : ", and " + Percent(usual) + " in the evaluation before") +
                                  question;
     };
-    // Training also meets values outside of a vocabulary, as many as it likes.
+    // Training can also have any number of values outside a vocabulary.
     if (!share.has_vocabulary || before.ids > 0) {
       tell(" unknown", {share.unknown, share.ids}, {before.unknown, before.ids},
            share.has_vocabulary ? " of its values are not in its vocabulary" : " of its values were never trained",
            ": are they written as in training (upper and lower case, encoding, spaces, missing values)?");
     }
-    // That a slot is mostly empty says nothing by itself.
+    // A mostly empty slot is not unusual by itself.
     if (before.rows == 0) continue;
     tell(" empty", {share.empty, share.rows}, {before.empty, before.rows}, " of the rows have no value of it",
          ": is a word of the training, like NA, read as a missing value?");
   }
 }
 
-/// Minutes that a zone is ahead of UTC; none where it has none.
+/// Offset of a zone from UTC in minutes; nullopt without a zone.
 std::optional<int> OffsetOf(const std::string& zone) {
   IsoTime time;
   const std::string text = "2026-11-26T10:00" + (zone == "UTC" ? "Z" : zone);
   return ReadIsoTime(text, &time) ? time.offset_minutes : std::nullopt;
 }
 
-/// Whether a zone and one of the others are an hour apart.
+/// Whether a zone differs by one hour from one of the others.
 bool MayBeSummer(const std::string& zone, const std::map<std::string, NumberForm>& others) {
   const std::optional<int> here = OffsetOf(zone);
   return std::any_of(others.begin(), others.end(), [&](const auto& other) {
@@ -228,7 +228,7 @@ std::string ShownZones(const std::map<std::string, NumberForm>& zones) {
   return shown;
 }
 
-/// As ValueWarnings: that times have another zone than in training, or another unit than was said.
+/// Adds warnings, like ValueWarnings, for times in another zone than in training or another unit than configured.
 void AddTimeWarnings(const ValueNames& names, Reads reads, std::map<std::string, std::string>* warnings) {
   for (const auto& [column, time] : names.of_1970) {
     if (names.later.contains(column)) continue;
@@ -245,7 +245,7 @@ void AddTimeWarnings(const ValueNames& names, Reads reads, std::map<std::string,
     if (is_mixed) continue;
     for (const auto& [zone, time] : of_column) {
       const bool is_clock = names.clocks.contains(column);
-      // The instants of two zones are the same words.
+      // Times with zones are words by instant, so any zone gives the same words.
       if (trained.contains(zone) || (!is_clock && !zone.empty() && !trained.contains(""))) continue;
       (*warnings)[column + " of another zone"] =
           "column \"" + Harmless(column) + "\" has times with " + (zone.empty() ? "no zone" : "the zone " + zone) +
@@ -334,7 +334,7 @@ Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDes
   std::string found;
   if (read.bad_lines > 0) found = std::to_string(read.bad_lines) + " bad";
   for (const auto& [kind, times] : read.counters) {
-    if (kind == "drop_last") continue;  // the caller knows more of it
+    if (kind == "drop_last") continue;  // reported by the caller
     found += (found.empty() ? "" : "; ") + kind + " " + std::to_string(times);
   }
   if (!read.names.times.column.empty()) found += (found.empty() ? "" : "; ") + ShownTimes(read.names.times);
@@ -355,7 +355,7 @@ void AddPassStats(const PassStats& part, PassStats* all) {
   for (const std::string& line : part.first_bad_lines) {
     if (all->first_bad_lines.size() < kFirstBadLines) all->first_bad_lines.push_back(line);
   }
-  // Files of ranks are several, and those without a bad line say nothing.
+  // With ranks there are several files; ignore those without a bad line.
   if (part.bad_lines > 0 &&
       (", " + all->quarantine_path + ",").find(", " + part.quarantine_path + ",") == std::string::npos) {
     all->quarantine_path += (all->quarantine_path.empty() ? "" : ", ") + part.quarantine_path;

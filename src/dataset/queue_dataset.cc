@@ -52,7 +52,7 @@ Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& d
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), feeds, std::move(options));
   MR_TRY(feeds.Create(impl->class_name(), impl->schema, desc).status());
-  MR_TRY(impl->MakeBadLines().status());  // a path that cannot be written is known before anything is read
+  MR_TRY(impl->MakeBadLines().status());  // detects an unwritable path before reading anything
   MR_ASSIGN(impl->cut, feeds.CutOf(impl->class_name(), impl->schema, impl->desc));
   MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut));
   return std::unique_ptr<QueueDataset>(new QueueDataset(std::move(impl)));
@@ -62,7 +62,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   Impl& impl = *impl_;
   impl.pass.reset();
   QueuePassOptions pass;
-  // One reader keeps the order of files and lines; it works ahead of the workers by the channel's capacity.
+  // A single reader preserves the order of files and lines; it reads ahead by the channel's capacity.
   const int threads = impl.desc.has_thread_num() ? impl.desc.thread_num() : impl.options.threads;
   pass.readers = options.ordered ? 1 : std::max(threads, 1);
   if (!impl.options.reads_ahead) pass.readers = 0;

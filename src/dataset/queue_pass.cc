@@ -17,11 +17,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Lets the calling reader run when a worker waits rather than in its place: a worker that is stopped in the middle of
-/// a batch updates with a gradient that has grown old, and with few processors that costs quality (docs/adr/0003).
+/// Lowers the reader's priority so that it runs when workers wait rather than instead of them: a worker interrupted
+/// within a batch applies a stale gradient, which costs quality on few CPUs (docs/adr/0003).
 void YieldToWorkers() {
   constexpr int kNiceness = 10;
-  // A system that refuses leaves the thread as it was.
+  // If the system refuses, the priority does not change.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
 }
 
@@ -35,15 +35,15 @@ struct QueuePass::Reader {
   std::unique_ptr<DataFeed> feed;
   LineReader lines;
   LineBlock block;
-  std::string_view text;            ///< of the block, that was not looked at yet
+  std::string_view text;            ///< unread rest of the block
   uint64_t position = 0;            ///< number of its first line in the file, from 0
-  int64_t traced_from = 0;          ///< when the block was begun
+  int64_t traced_from = 0;          ///< start of the block
   BatchPtr batch;                   ///< attached to the feed, unless null
-  std::optional<RowFilter> filter;  ///< of a pass that leaves rows out
+  std::optional<RowFilter> filter;  ///< for a pass that removes rows
   int64_t rows = 0;
   int64_t skipped_lines = 0;
   int64_t held = 0;
-  int64_t unreported_lines = 0;  ///< that bad_lines_ was not told of
+  int64_t unreported_lines = 0;  ///< not yet reported to bad_lines_
   double parse_seconds = 0;
   double wait_seconds = 0;
 };
@@ -122,7 +122,7 @@ Status QueuePass::ReadForCaller(const std::stop_token& stop) {
   Reader& reader = *readers_[0];
   Result<BatchPtr> batch = ReadBatch(reader, stop);
   if (batch.ok()) return *batch == nullptr ? EndReader(reader, stop) : Emit(reader, std::move(*batch), stop);
-  // Who wrote the rows before a bad line cannot write them again.
+  // A source that wrote rows before a bad line cannot write them again.
   if (reader.batch != nullptr && reader.feed->rows() > 0 && !stop.stop_requested() && reader.feed->Detach().ok()) {
     MR_TRY(Emit(reader, std::move(reader.batch), stop));
   }
@@ -264,7 +264,7 @@ Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
   if (filling != nullptr && options_.drop_last && filling->rows() < options_.batch_size) {
     rows_dropped_ = filling->rows();
   } else if (filling != nullptr) {
-    // Bad and blank lines without a row behind them count as trained with the last row.
+    // Bad and blank lines after the last row count as trained with it.
     std::vector<BatchSpan>& spans = filling->mutable_spans();
     spans.insert(spans.end(), spans_without_rows.begin(), spans_without_rows.end());
     MR_TRY(Emit(reader, std::move(filling), stop));

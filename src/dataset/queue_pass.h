@@ -21,10 +21,10 @@
 
 namespace millrace {
 
-/// How a QueuePass reads.
+/// Settings of a QueuePass.
 struct QueuePassOptions {
-  /// Threads that read ahead of the workers. 0: the one worker reads for itself; it is given what there is, be it less
-  /// than a batch, where the input pauses, and before it is told of a failure.
+  /// Threads that read ahead of the workers. 0: the single worker reads itself, and gets an incomplete batch when the
+  /// input pauses or before a failure is returned.
   int readers = 1;
   int workers = 1;
   int batch_size = 1;
@@ -35,26 +35,26 @@ struct QueuePassOptions {
   SpanLog* spans = nullptr;           ///< of a trace; null: none
   std::string traced_as = {};         ///< LineBlockQueueOptions::traced_as
   FileQueue* shared_files = nullptr;  ///< LineBlockQueueOptions::shared
-  LabelThinning thinning = {};        ///< not of a worker that reads for itself
+  LabelThinning thinning = {};        ///< not for a worker that reads itself
   HeldRows held = {};
 };
 
-/// One pass of a QueueDataset: its readers, the channel between them and the workers, and what they met.
+/// One pass of a QueueDataset: its readers, their channel to the workers, and their statistics.
 ///
 /// Readers start with the object and are stopped and joined with it. The first failure of a reader closes the channel
-/// with it and stops the others.
+/// with that failure and stops the others.
 class QueuePass {
  public:
-  /// What `opener`, `files`, `pool`, `places` refer to must outlive the pass. `feeds` holds one feed a reader.
+  /// What `opener`, `files`, `pool` and `places` refer to must outlive the pass. `feeds` holds one feed per reader.
   QueuePass(const QueuePassOptions& options, const InputOpener& opener, const std::vector<std::string>& files,
             BatchPool& pool, std::vector<std::unique_ptr<DataFeed>> feeds, std::unique_ptr<BadLines> bad_lines,
             ConsumedRanges trained, BadLinePlaces& places);
   ~QueuePass();
 
   BatchSource& source(int worker) { return sources_[static_cast<size_t>(worker)]; }
-  /// Of a worker that reads for itself: whether the next batch is to be waited for.
+  /// For a worker that reads itself: whether the next batch would block.
   bool is_paused() const;
-  /// Stops and joins the readers, then sums up.
+  /// Stops and joins the readers and returns statistics.
   PassStats Finish();
 
  private:
@@ -68,25 +68,25 @@ class QueuePass {
     QueuePass* pass_;
     double wait_seconds_ = 0;
   };
-  /// One thread's state: block, feed, the batch it fills, what it counted.
+  /// State of a thread: block, feed, current batch, counts.
   struct Reader;
 
-  /// A reader's failure is the pass's.
+  /// Ends the pass with a reader's failure.
   void EndWith(Status status);
   Status ReadAll(Reader& reader, const std::stop_token& stop);
-  /// ReadAll without a thread, as far as the channel gets a batch or its end.
+  /// ReadAll without a thread, until the channel has a batch or is closed.
   Status ReadForCaller(const std::stop_token& stop);
-  /// The next full batch; null at the end of all blocks, where the reader may have begun another one.
+  /// The next full batch; null at the end of all blocks, even if the reader has an incomplete one.
   Result<BatchPtr> ReadBatch(Reader& reader, const std::stop_token& stop);
-  /// ReadBatch before rows are left out.
+  /// ReadBatch before thinning.
   Result<BatchPtr> ReadWholeBatch(Reader& reader, const std::stop_token& stop);
   Result<bool> TakeBlock(Reader& reader, const std::stop_token& stop);
   /// Parses lines of the reader's block, to its end or until the batch is full.
   Status ParseLines(Reader& reader);
   Status Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop);
-  /// Counts a bad line before it is reported, so that it is told with what was read up to it.
+  /// Counts a bad line before reporting it, so the report includes everything read so far.
   Status NoteBadLine(Reader& reader, uint64_t position, const LineError& error);
-  /// The last reader makes as few batches as possible of what the others did not fill, and ends the pass.
+  /// The last reader combines the others' incomplete batches into as few as possible and ends the pass.
   Status EndReader(Reader& reader, const std::stop_token& stop);
 
   const QueuePassOptions options_;
@@ -103,8 +103,8 @@ class QueuePass {
   std::vector<BatchPtr> remainders_;
   int readers_at_work_;
   // Written by the last reader.
-  int64_t rows_dropped_ = 0;  ///< of a last batch that is not full
-  bool is_whole_ = false;     ///< the pass has come to its end
+  int64_t rows_dropped_ = 0;  ///< rows of an incomplete last batch that was dropped
+  bool is_whole_ = false;     ///< the pass has reached its end
   std::stop_source stop_;
   std::vector<std::jthread> threads_;
 };

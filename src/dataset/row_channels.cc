@@ -64,7 +64,7 @@ bool RowChannels::Holds(const std::vector<RowBlock>& blocks) {
   const Set& output = channels_[cur_channel_];
   if (count(channels_[cur_channel_ ^ 1]) > 0 || count(output) != blocks.size()) return false;
   bool holds = true;
-  // Each block goes once around its channel.
+  // Each block passes once through its channel.
   for (size_t number = 0; number < blocks.size(); ++number) {
     Lane& lane = *output[number % output.size()];
     const std::optional<RowBlock> block = lane.Pop();

@@ -19,21 +19,21 @@
 namespace millrace {
 namespace {
 
-/// A round's rows for a rank.
+/// The rows of one round for a rank.
 ///
 ///     message = ok more block*      block = file rows row*      row = stream line_delta size bytes
 ///
-/// The numbers of a row are varints. `stream` counts from the rank's first one, `line_delta` from the line before in
+/// The numbers of a row are varints. `stream` counts from the rank's first one, `line_delta` from the previous line in
 /// the block.
 class OutgoingRows {
  public:
-  /// Memory that is not written to costs nothing.
+  /// Untouched memory is free.
   void Reserve(size_t bytes) { bytes_.reserve(bytes); }
   void Begin() {
     bytes_.clear();
     rows_ = 0;
     block_rows_ = 0;
-    // Whether this rank is well, and whether it has more: known at the end.
+    // Flags set at the end: whether this rank succeeded, and whether it has more.
     bytes_.append(2, '\0');
   }
   void Append(const RowOrigin& origin, int stream, std::span<const uint8_t> row) {
@@ -80,7 +80,7 @@ class OutgoingRows {
   uint64_t line_ = 0;
 };
 
-/// The rows that have come for a stream.
+/// The rows received for a stream.
 class ArrivedRows {
  public:
   ArrivedRows() : writer_(&packed_) {}
@@ -93,7 +93,7 @@ class ArrivedRows {
     handles_.push_back(writer_.Append(line, row));
   }
   PackedRows* packed() { return &packed_; }
-  /// In the order of places. The rows of a file come from one rank, in the order of their lines.
+  /// By position. All rows of a file come from one rank, in line order.
   std::vector<RowHandle> TakeOrder() {
     for (size_t i = 0; i < runs_.size(); ++i) {
       runs_[i].end = i + 1 < runs_.size() ? runs_[i + 1].begin : handles_.size();
@@ -116,7 +116,7 @@ class ArrivedRows {
   PackedRows packed_;
   PackedRowWriter writer_;
   std::vector<RowHandle> handles_;
-  std::vector<Run> runs_;  ///< of rows of a file that came one after another
+  std::vector<Run> runs_;  ///< consecutive rows of one file
 };
 
 bool TakeVarint(std::string_view* bytes, uint64_t* value) {
@@ -149,18 +149,18 @@ class Exchange {
     for (std::unique_ptr<ArrivedRows>& rows : arrived_) rows = std::make_unique<ArrivedRows>();
   }
 
-  /// Sends and takes until no rank has more.
+  /// Sends and receives until no rank has more.
   Status Run(const std::stop_token& stop);
   void HandOver(const std::vector<std::string>& files, std::map<std::string, int64_t>* counters);
 
  private:
-  /// A stream's part of the job.
+  /// The owner of a stream.
   struct Owner {
     int rank = 0;
-    int stream = 0;  ///< from the rank's first one
+    int stream = 0;  ///< counted from the rank's first one
   };
   bool has_more() const { return sending_ < streams_.size(); }
-  /// Puts rows into messages, and those that stay where they belong, until the round is full.
+  /// Moves rows into messages, or to their local stream, until the round is full.
   Status Fill();
   Status SendRowsOf(InMemoryDataset* stream);
   Status Take(std::string_view message);
@@ -172,13 +172,13 @@ class Exchange {
   const int first_;
   std::vector<Owner> owners_;  ///< by stream of the job
   std::vector<OutgoingRows> out_;
-  std::vector<std::string> messages_;                  ///< of out_, while they are under way
+  std::vector<std::string> messages_;                  ///< contents of out_ during the exchange
   std::vector<std::unique_ptr<ArrivedRows>> arrived_;  ///< by stream of this rank
-  size_t own_bytes_ = 0;                               ///< that stayed here in this round
-  bool is_full_ = false;                               ///< the round is
+  size_t own_bytes_ = 0;                               ///< local rows in this round
+  bool is_full_ = false;                               ///< the round is full
 
-  size_t sending_ = 0;                           ///< stream of this rank whose rows go out
-  std::optional<InMemoryDataset::Rows> source_;  ///< its rows
+  size_t sending_ = 0;                           ///< stream of this rank being sent
+  std::optional<InMemoryDataset::Rows> source_;  ///< rows of this stream
   size_t next_row_ = 0;
 };
 
@@ -232,14 +232,14 @@ Status Exchange::SendRowsOf(InMemoryDataset* stream) {
     const RowHandle handle = source_->order[next_row_];
     const uint8_t* const row = source_->packed->Row(handle);
     RowOrigin origin = source_->packed->Origin(handle);
-    // In the whole list.
+    // Index in the whole list.
     origin.file = origin.file * static_cast<uint32_t>(targets.streams) + static_cast<uint32_t>(first_) +
                   static_cast<uint32_t>(sending_);
     const Owner& owner = owners_[static_cast<size_t>(targets.StreamOf(*source_->layout, row, origin))];
     const std::span<const uint8_t> bytes = EncodedRow(*source_->layout, row);
     if (owner.rank == shuffle_->ranks->rank()) {
       arrived_[static_cast<size_t>(owner.stream)]->Append(origin.file, origin.line, bytes);
-      // So that a round of rows that stay ends, too.
+      // So a round with only local rows also ends.
       own_bytes_ += bytes.size();
       is_full_ = own_bytes_ >= most_bytes;
       continue;

@@ -17,12 +17,12 @@
 
 namespace millrace {
 
-/// Which stream has a row after a shuffle over ranks: a hash of the seed and what `by` says.
+/// Assigns rows to streams in a shuffle over ranks, by a hash of the seed and the key `by`.
 struct RowTargets {
   enum class By : uint8_t {
-    kPlace,  ///< its file and line
-    kName,   ///< its ins_id: rows of a name meet in a stream
-    kUid,    ///< the first id of uid_slot: rows of a user meet; one without goes by its place
+    kPlace,  ///< file and line
+    kName,   ///< ins_id: rows with the same name go to one stream
+    kUid,    ///< first id of uid_slot: rows of one user go to one stream; without an id, kPlace
   };
   By by = By::kPlace;
   SlotId uid_slot = 0;
@@ -32,24 +32,24 @@ struct RowTargets {
   int StreamOf(const RowLayout& layout, const uint8_t* row, const RowOrigin& origin) const;
 };
 
-/// A shuffle over ranks, and how its rows travel.
+/// Settings of a shuffle over ranks.
 struct RowShuffle {
   RankGroup* ranks = nullptr;
   RowTargets targets;
-  int64_t most_rows = 0;                 ///< that a rank sends to another in a round; 0: as many as most_bytes hold
-  size_t most_bytes = size_t{64} << 20;  ///< that a rank sends in a round; a row more where one is longer
+  int64_t most_rows = 0;                 ///< sent from one rank to another per round; 0: limited only by most_bytes
+  size_t most_bytes = size_t{64} << 20;  ///< sent by a rank per round; exceeded only by a single longer row
   std::chrono::milliseconds pause_of_rounds{0};  ///< between two rounds
 };
 
-/// Gives the rows of all ranks' streams to the streams that `shuffle` says, those of this rank to `streams`: streams
-/// [first, first + streams.size()) of the job, of which this rank has its part (RankGroup::ShareOf). Each has
-/// then rows in the order of their places, (file, line), whatever the number of ranks. A collective, which all ranks
-/// enter whether or not their streams are loaded: a failure of one, and a stop request, is all ranks'.
+/// Redistributes the rows of all ranks' streams as `shuffle` says. `streams` receive this rank's part: streams [first,
+/// first + streams.size()) of the job (RankGroup::ShareOf). Each stream then has rows in (file, line) order, for any
+/// number of ranks.
 ///
-/// Stream s has loaded file s, s + all streams, ... of `files`. Holds, beyond the rows themselves, those of one stream
-/// and most_bytes to go out and to come in; what a stream had is released once it is sent.
+/// Stream s has loaded files s, s + all streams, ... of `files`. Needs memory for the rows of one more stream and for
+/// most_bytes in each direction; rows are released once sent. Adds counts of the grouping to `counters`.
 ///
-/// `counters` gets what grouping the rows came to. After a failure streams may hold nothing.
+/// Collective: all ranks call it even if their streams are not loaded. Fails on all ranks with the failure of any,
+/// kCancelled after a stop request of any, kUnavailable if a rank is lost. After a failure streams may be empty.
 Status ExchangeRows(const RowShuffle& shuffle, std::span<InMemoryDataset* const> streams, int first,
                     const std::vector<std::string>& files, std::map<std::string, int64_t>* counters,
                     const std::stop_token& stop);

@@ -12,7 +12,7 @@ BatchPtr RowFilter::Put(BatchPtr batch) {
   if (kept_ == nullptr) {
     kept_ = std::move(batch);
   } else if (kept_->rows() == 0 || batch->rows() == 0) {
-    // Lines without a row go with the rows next to them.
+    // Lines without a row belong to the adjacent rows.
     for (const BatchSpan& span : batch->spans()) AppendSpan(span, kept_->mutable_spans());
     if (batch->rows() > 0) {
       std::swap(batch->mutable_spans(), kept_->mutable_spans());

@@ -9,17 +9,17 @@
 
 namespace millrace {
 
-/// Leaves rows out of a reader's batches and cuts the rows that stay into batches anew, in their order: where a batch
-/// ends depends on the rows alone, and not on where the reader began, which a run that goes on does elsewhere.
+/// Removes rows from a reader's batches and regroups the remaining rows into batches, in order. Batch boundaries depend
+/// only on the rows, not on where reading started, which differs in a resumed run.
 class RowFilter {
  public:
   /// `files` and `pool` must outlive it.
   RowFilter(const LabelThinning& thinning, const std::vector<std::string>& files, BatchPool& pool, int batch_size)
       : thinning_(thinning), files_(&files), pool_(&pool), batch_size_(batch_size) {}
 
-  /// Takes the batch that follows, of at most batch_size rows. Returns the next full one; null: there is none yet.
+  /// Adds the next batch, of at most batch_size rows. Returns a full batch, or null if there is none yet.
   BatchPtr Put(BatchPtr batch);
-  /// What is not a full batch, be it lines without rows; null: nothing.
+  /// The incomplete rest, possibly lines without rows; null: nothing.
   BatchPtr TakeRest();
   int64_t left_out() const { return left_out_; }
 

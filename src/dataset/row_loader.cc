@@ -50,11 +50,11 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, InputChannel* input, std::st
     const auto end_with = [this, &any_stop](Status status) {
       if (status.ok()) return;
       const std::lock_guard lock(mutex_);
-      // Those that are stopped because of it report a stop only afterwards.
+      // Threads stopped by this failure report kCancelled only later.
       if (first_failure_.ok()) first_failure_ = std::move(status);
       any_stop.request_stop();
     };
-    // Behind what the threads use: they are joined where this ends.
+    // Declared after what the threads use, because they are joined at the end of this scope.
     std::vector<std::jthread> threads;
     end_with(Caught("reading rows", [&] {
       for (Reader& reader : readers) {
@@ -79,7 +79,7 @@ Status RowLoader::ReadAll(Reader& reader, InputChannel& input, const std::stop_t
     const Status parsed = ParseBlock(reader, input);
     reader.parse_seconds += SecondsSince(start);
     MR_TRY(parsed);
-    // Each line of a block may be an error report; a stop request is looked at once a block.
+    // Lines can fail individually; stop requests are checked once per block.
     if (stop.stop_requested()) return Cancelled("stopped while loading into memory");
   }
 }

@@ -28,22 +28,23 @@ class RowLoader {
   struct Options {
     int threads = 1;
     int retries = 0;
-    std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;  ///< called for each thread
+    std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;  ///< called once per thread
     LineCut cut = {};                                              ///< of the feed's class
-    double sample_rate = 1;                                        ///< share of the lines that is read
-    LineDraw sample = {};                                          ///< which ones
+    double sample_rate = 1;                                        ///< fraction of the lines to read
+    LineDraw sample = {};                                          ///< draws the lines for sample_rate
     LabelThinning thinning = {};
     HeldRows held = {};
   };
   RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
             const RowLayout& layout, BadLines& bad_lines, const Options& options);
 
-  /// Adds the rows of all files to `rows`, and their handles, in (file, line) order, to `input`. The first failure of
-  /// any thread stops the others and is returned; both then hold a part.
+  /// Adds the rows of all files to `rows`, and their handles in (file, line) order to `input`. The first failure of any
+  /// thread stops the others and is returned: kBadData past the limits for bad lines, kIo for a file or command,
+  /// kCancelled after a stop request. Both outputs are incomplete then.
   Result<PassStats> Load(PackedRows* rows, InputChannel* input, std::stop_token stop);
 
  private:
-  /// What one thread does and found.
+  /// State and results of one thread.
   struct Reader;
 
   Status ReadAll(Reader& reader, InputChannel& input, const std::stop_token& stop);

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// The rows that a rank holds in memory, loaded before, as ranks at their own pace train on them: the positions of
-/// batches are of source `rank`, so that no two ranks have the same ones. What is given outlives it.
+/// Adapts the loaded rows of a rank for asynchronous training: batch positions have source `rank`, so positions of
+/// ranks never coincide. The dataset must outlive it.
 class RowsOfRank final : public Dataset {
  public:
   RowsOfRank(Dataset& rows, int rank) : rows_(&rows), rank_(static_cast<uint32_t>(rank)) {}

@@ -16,27 +16,27 @@ namespace millrace {
 
 class FeatureStates;
 
-/// One reading of the training files for what features must know of them.
+/// Reads the training files once to compute the statistics that features need.
 struct StatisticsPass {
   const DataFeedDesc* desc = nullptr;
   const std::vector<std::string>* files = nullptr;
   const DataFeedFactory* feeds = nullptr;
   HeldRows held = {};
-  int threads = 1;  ///< that read and parse, where desc.thread_num is not set
-  /// Ranks of which the first `readers` read the files together, file i rank i modulo them.
+  int threads = 1;  ///< reading and parsing threads if desc.thread_num is not set
+  /// The first `readers` ranks read the files together: rank i reads files i, i + readers, ....
   RankGroup* ranks = nullptr;
   int readers = 1;
-  /// Told every few thousand rows how many there were, by the calling thread. Empty: nobody is.
+  /// Called by the calling thread with the row count, every few thousand rows. Empty: not called.
   std::function<void(int64_t rows)> on_rows = nullptr;
-  PassStats* read = nullptr;  ///< takes what this process met; null: nobody asks
+  PassStats* read = nullptr;  ///< receives the statistics of this process; null: not needed
 };
 
-/// Reads the files by `threads` threads and writes what the features of the description lack into `states`, the same
-/// for any number of threads and ranks. Bad lines are left out within the job's budget, which each rank has. Blocks.
-/// kBadData as a pass of training, and for a feature that has no value anywhere; kCancelled after a stop request.
+/// Reads the files with `threads` threads and writes the missing feature statistics into `states`. The result does not
+/// depend on threads or ranks. Bad lines are skipped within the job's limits, which apply per rank. Blocks. Fails with
+/// kBadData like a training pass, and for a feature without any value; kCancelled after a stop request.
 ///
-/// A collective of the ranks, within what their CommonEnd has begun: `asked` is this rank's own request to stop, `stop`
-/// that of any rank. Each sends what it gathered to the leader, which gives the sums to all.
+/// Collective, inside the CommonEnd that the ranks have begun: `asked` is this rank's stop request, `stop` that of any
+/// rank. Each rank sends its sums to the leader, which returns the total to all.
 Status TakeStatistics(const StatisticsPass& pass, const std::stop_token& asked, const std::stop_token& stop,
                       FeatureStates* states);
 

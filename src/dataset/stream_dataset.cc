@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-/// One whose streams hold their rows in memory.
+/// A StreamDataset whose streams keep their rows in memory.
 class InMemoryStreams final : public StreamDataset, public InMemoryControl {
  public:
   InMemoryStreams(SlotSchema schema, std::vector<std::string> files, const StreamShare& share)
@@ -66,7 +66,7 @@ class InMemoryStreams final : public StreamDataset, public InMemoryControl {
   Status Shuffle() {
     const Clock::time_point start = Clock::now();
     std::vector<InMemoryDataset*> datasets;
-    // A share of none has no dataset.
+    // An empty share has no dataset.
     for (const Stream& stream : streams()) {
       if (auto* dataset = dynamic_cast<InMemoryDataset*>(stream.dataset())) datasets.push_back(dataset);
     }
@@ -99,9 +99,9 @@ class InMemoryStreams final : public StreamDataset, public InMemoryControl {
   }
 
   const StreamShare share_;
-  std::stop_token stop_;  ///< of the load, which the shuffle ends
+  std::stop_token stop_;  ///< of the load; it also cancels the shuffle
   bool is_shuffled_ = false;
-  PassStats shuffled_;  ///< what the shuffle came to, told with the pass that began with it
+  PassStats shuffled_;  ///< statistics of the shuffle, reported with the pass that started with it
 };
 
 Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::vector<std::string> files,
@@ -127,7 +127,7 @@ Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::v
     }
     dataset->streams_.emplace_back(number, share, count, std::move(stream));
   }
-  // A share of none reads nothing.
+  // An empty share reads nothing.
   if (share.count == 0) dataset->streams_.emplace_back(share.first, share, 0, nullptr);
   dataset->workers_ = share.workers;
   const std::span<const Stream> streams = dataset->streams_;

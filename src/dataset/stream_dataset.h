@@ -13,32 +13,33 @@
 
 namespace millrace {
 
-/// Which streams of all a StreamDataset reads, and how.
+/// The streams that a StreamDataset reads.
 struct StreamShare {
   int streams = 1;         ///< of the job
   int first = 0;           ///< streams [first, first + count) are read here
-  int count = 1;           ///< 0: nothing is read
-  int workers = 0;         ///< sources of the share, each of which reads all its streams, one behind the other;
-                           ///< 0: one a stream, in the order of lines
-  bool in_memory = false;  ///< the streams' datasets are InMemoryControls, whose positions are rows
-  /// Of InMemoryDatasets: the first pass after a load begins with it, and each stream then has rows of all files.
+  int count = 1;           ///< 0: reads nothing
+  int workers = 0;         ///< sources of the share, each reading all its streams in turn; 0: one per stream, in line
+                           ///< order
+  bool in_memory = false;  ///< the streams' datasets are InMemoryControls; positions are rows
+  /// For InMemoryDatasets: the first pass after a load starts with this shuffle; each stream then has rows of all
+  /// files.
   std::optional<RowShuffle> shuffle = {};
 };
 
-/// Deals the files of a job to a fixed number of streams, in turn, and reads some of them: file i is of stream
-/// i % streams. A stream gives its files and their lines in order, as batches that do not depend on who reads the
-/// others.
+/// Deals the files of a job to a fixed number of streams and reads some of them: file i belongs to stream i % streams.
+/// A stream delivers its files and lines in order, in batches that do not depend on the readers of other streams.
 ///
-/// Source i is stream first + i, or, with StreamShare::workers, source i of each stream in turn, whatever
-/// PassOptions::workers says. Files and positions of batches are those of the whole list; of rows in memory, the source
-/// of a position is the number of the stream. Each stream is a dataset of its own, with one reading thread. One that
-/// holds rows in memory shuffles them by itself, by a seed of its own; the StreamDataset is an InMemoryControl then.
-/// With StreamShare::shuffle BeginPass is a collective of the ranks.
+/// Source i is stream first + i, or, with StreamShare::workers, source i of each stream in turn; PassOptions::workers
+/// is ignored. Files and positions of batches refer to the whole list; for rows in memory, the source of a position is
+/// the stream number. Each stream is a dataset with one reading thread. A stream in memory shuffles its rows with its
+/// own seed, and the StreamDataset is then an InMemoryControl. With StreamShare::shuffle, BeginPass is a collective of
+/// the ranks.
 class StreamDataset : public Dataset, public BadLineCounts {
  public:
-  /// Makes the dataset of a stream.
+  /// Creates the dataset of a stream.
   using Maker = std::function<Result<std::unique_ptr<Dataset>>(std::vector<std::string> files)>;
 
+  /// Fails with the errors of `make`, and with kInvalidConfig if a shuffle gets anything but an InMemoryDataset.
   static Result<std::unique_ptr<Dataset>> Create(SlotSchema schema, std::vector<std::string> files,
                                                  const StreamShare& share, const Maker& make);
 
@@ -54,15 +55,15 @@ class StreamDataset : public Dataset, public BadLineCounts {
    public:
     Stream(int number, const StreamShare& share, size_t files, std::unique_ptr<Dataset> dataset)
         : number_(number), share_(share), files_(files), dataset_(std::move(dataset)) {}
-    /// The next batch of one of its sources, with the files' numbers in the whole list.
+    /// The next batch of one of its sources, with file numbers of the whole list. Fails like BatchSource::Next.
     Result<BatchPtr> Next(int source, std::stop_token stop) const;
-    /// Null: a stream without files.
+    /// Null for a stream without files.
     Dataset* dataset() const { return dataset_.get(); }
-    /// Null as well where the stream is not in memory.
+    /// Also null if the stream is not in memory.
     InMemoryControl* memory() const { return dynamic_cast<InMemoryControl*>(dataset_.get()); }
-    /// What its shuffle begins with, other than that of other streams.
+    /// The stream's own shuffle seed.
     uint64_t SeedOf(uint64_t seed) const;
-    /// Of positions of the whole list those of this stream.
+    /// The part of `all`, positions of the whole list, that belongs to this stream.
     ConsumedRanges OwnOf(const ConsumedRanges& all) const;
 
    private:

@@ -11,57 +11,60 @@
 
 namespace millrace {
 
-/// Where the lines of batches come from, for messages, as in RunContext. They outlive the contexts
-/// that name them.
+/// Origin of the batches' lines, for messages, as in RunContext. Must outlive contexts that refer to it.
 struct InputNames {
   const std::vector<std::string>* files = nullptr;
   bool lines_are_piped = false;
 
-  /// What operators are told of a batch.
+  /// The context for operators running this batch.
   RunContext ContextOf(const SlotBatch& batch, int64_t step, std::stop_token stop) const;
 };
 
-/// The turn to read, in a program that feeds itself. Its sources hand out empty batches, to one worker at a time: that
-/// worker alone reads, until it calls End.
+/// The exclusive turn to read, in a program that feeds itself. Its sources deliver empty batches to one worker at a
+/// time, and only that worker reads until it calls End.
 class ReadTurn {
  public:
   virtual ~ReadTurn() = default;
   /// The program's operators [0, ops()) read.
   virtual size_t ops() const = 0;
-  /// Ends the turn, after those operators; returns the examples that they read. Not called when one of them failed.
+  /// Ends the turn after those operators and returns the number of examples they read. Not called if one of them
+  /// failed.
   virtual int64_t End() = 0;
 };
 
-/// Takes batches from a source, runs a frame on each and adds what came out to metrics: the way of a batch that
-/// training, an evaluation and the trial of a job share. One thread. Allocates nothing and takes no lock of its own.
+/// Takes batches from a source, runs a frame on each and updates metrics; shared by training, evaluation and the trial
+/// of a job. One thread. Does not allocate and takes no lock of its own.
 class BatchRunner {
  public:
-  /// Null metrics measure nothing; null dense parameters: the frame's program updates its own; null `reading`: batches
-  /// hold what is run. All outlive the runner.
+  /// Null `metrics`: nothing is measured. Null `dense`: the frame's program contains its updates. Null `reading`:
+  /// batches contain the data. All must outlive the runner.
   BatchRunner(Frame& frame, MetricAccumulator* metrics, DenseParameters* dense, InputNames input,
               ReadTurn* reading = nullptr)
       : frame_(&frame), metrics_(metrics), dense_(dense), input_(input), reading_(reading) {}
 
-  /// The next batch; null at the end of the pass. kCancelled at a stop request, also where a batch is ready.
+  /// The next batch; null at the end of the pass. Fails with kCancelled after a stop request, even if a batch is ready,
+  /// and like BatchSource::Next.
   Result<BatchPtr> Take(BatchSource& source, const std::stop_token& stop);
-  /// Runs the frame as step `step`; the batch outlives the reading of the frame's variables.
+  /// Runs the frame as step `step`; the batch must outlive any reading of the frame's variables. Fails like Frame::Run
+  /// and DenseParameters.
   Status Run(const SlotBatch& batch, int64_t step, const std::stop_token& stop);
-  /// Adds what the last Run left in the frame to the metrics.
+  /// Updates the metrics with the results of the last Run. Fails like MetricAccumulator::Add.
   Status Measure() { return metrics_ != nullptr ? metrics_->Add(context_) : Status::Ok(); }
-  /// Keeps it for MeasureKept, which adds all that was kept; the batch outlives that.
+  /// Stores the results for MeasureKept, which adds all stored ones; the batch must outlive that. Both fail like
+  /// MetricAccumulator::Keep.
   Status KeepToMeasure() { return metrics_ != nullptr ? metrics_->Keep(context_) : Status::Ok(); }
   Status MeasureKept() { return metrics_ != nullptr ? metrics_->AddKept() : Status::Ok(); }
 
   const Frame& frame() const { return *frame_; }
   /// Of the last Run.
   const RunContext& context() const { return context_; }
-  /// That the last Run saw.
+  /// Examples of the last Run.
   int64_t examples() const { return examples_; }
-  /// That the last Take waited.
+  /// Waiting time of the last Take.
   int64_t read_nanoseconds() const { return read_nanoseconds_; }
 
  private:
-  /// Runs a program that reads, of whose operators the first need the turn.
+  /// Runs a program whose first operators read and need the turn.
   Status ReadAndRun();
 
   Frame* frame_;

@@ -16,7 +16,7 @@ class EventWriter {
  public:
   explicit EventWriter(const TraceProcess& process) : process_(&process) { json_.BeginList(); }
 
-  /// An event that lasts; to be ended with End.
+  /// Starts an event with a duration; end it with End.
   JsonWriter& BeginSpan(int thread, std::string_view name, int64_t start, int64_t nanoseconds) {
     json_.BeginObject().Key("ph").Text("X").Key("pid").Number(process_->number).Key("tid").Number(thread);
     json_.Key("name").Text(name).Key("ts").Number(Microseconds(start)).Key("dur").Number(Microseconds(nanoseconds));
@@ -47,7 +47,7 @@ class EventWriter {
   JsonWriter json_;
 };
 
-/// What readers did between `begin` and `end`.
+/// Appends the readers' spans between `begin` and `end`.
 void AppendReaders(EventWriter* events, const SpanLog& readers, int thread, int64_t origin, int64_t begin,
                    int64_t end) {
   for (const auto& [name, spans] : readers.spans()) {
@@ -118,7 +118,7 @@ std::string TraceEvents(const Executable& executable, const std::vector<const Ba
     for (size_t b = 0; b < trace->batches().size(); ++b) {
       const BatchTrace::Batch& batch = trace->batches()[b];
       const int64_t start = batch.end_nanoseconds - batch.run_nanoseconds - origin;
-      // In step the batches of a step are waited for before the first of them runs.
+      // With SYNC, all batches of a step are awaited before the first one runs.
       const int64_t waited_from = std::max(start - batch.read_nanoseconds, std::min(last_end, start));
       last_end = batch.end_nanoseconds - origin;
       events.AddSpan(trace->worker(), "wait for batch", waited_from, start - waited_from);

@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-/// Notes when one worker waited, ran a batch and ran each operator, for the steps [first, first + batches) of a run.
-/// The frame must profile. Memory is taken at construction. `readers`, when not null, is closed behind the last step.
+/// Records when one worker waited, ran a batch and ran each operator, for the steps [first, first + batches) of a run.
+/// The frame must profile. Allocates only at construction. `readers`, if not null, is closed after the last step.
+/// OnBatch does not fail.
 class BatchTrace final : public BatchObserver {
  public:
   BatchTrace(int worker, int64_t first_step, int64_t batches, size_t ops, SpanLog* readers);
@@ -19,7 +20,7 @@ class BatchTrace final : public BatchObserver {
   struct Batch {
     int64_t step = 0;
     int64_t rows = 0;
-    int64_t end_nanoseconds = 0;  ///< of the steady clock
+    int64_t end_nanoseconds = 0;  ///< steady clock
     int64_t read_nanoseconds = 0;
     int64_t run_nanoseconds = 0;
     std::string first_row;
@@ -40,26 +41,26 @@ class BatchTrace final : public BatchObserver {
   std::vector<int64_t> before_;
 };
 
-/// When the first traced batch of some workers was asked for, and the last one had ended, by the steady clock; `begin`
-/// is INT64_MAX where none was traced.
+/// Start of the first and end of the last traced batch over some workers, by the steady clock; `begin` is INT64_MAX
+/// without traced batches.
 struct TraceTimes {
   int64_t begin = INT64_MAX;
   int64_t end = 0;
 };
 TraceTimes TimesOf(const std::vector<const BatchTrace*>& traces);
 
-/// A process in a trace; without a name it is not named.
+/// A process in a trace; unnamed if the name is empty.
 struct TraceProcess {
   int number = 1;
   std::string name = {};
 };
 
-/// The events of a process in Chrome's trace format, between commas: a thread a worker, below each batch its operators;
-/// and a thread a reader, with what it waited for and parsed from a second before times.begin, which is the trace's
-/// zero, to times.end. `readers` may be null.
+/// The events of a process in Chrome's trace format, separated by commas: a thread per worker with operators below each
+/// batch, and a thread per reader with its waits and parsing. Covers one second before times.begin, the zero of the
+/// trace, until times.end. `readers` can be null.
 std::string TraceEvents(const Executable& executable, const std::vector<const BatchTrace*>& traces,
                         const SpanLog* readers, const TraceTimes& times, const TraceProcess& process);
-/// A trace for chrome://tracing and Perfetto, of the events of some processes.
+/// A trace for chrome://tracing and Perfetto with the events of some processes.
 std::string ChromeTrace(const std::vector<std::string>& events);
 
 }  // namespace millrace

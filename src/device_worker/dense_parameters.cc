@@ -16,7 +16,7 @@ Result<std::unique_ptr<LocalDenseParameters>> LocalDenseParameters::Create(const
 
 Status LocalDenseParameters::Push(int section, const RunContext& first, int micro_batches) {
   sums_->Divide(section, micro_batches);
-  // An update counts as the first step of its mini-batch: for learning rates.
+  // For learning rates, an update counts as the first step of its mini-batch.
   return update_->RunOps(first, program_->updates(section));
 }
 

@@ -10,31 +10,33 @@
 
 namespace millrace {
 
-/// The one place where the dense parameters of a worker come from before a batch, and where its gradients go behind it.
+/// Provides a worker's dense parameters before a batch and receives its gradients after it; the only place that does.
 ///
-/// A worker that has one (docs/adr/0013-dense-parameters.md) runs the step of a program that is cut before its updates
-/// (PipelineProgram); one that has none runs the program whole, its updates among the operators. Parameters that lie
-/// elsewhere are a class of this.
+/// A worker with such an object (docs/adr/0013-dense-parameters.md) runs the step of a program cut before its updates
+/// (PipelineProgram); a worker without runs the whole program, including its updates. A class for parameters stored
+/// elsewhere derives from this one.
 ///
-/// A batch here is a mini-batch: one batch of a HogwildWorker, `micro_batches` of a SectionWorker. Pull is called by
-/// one thread, while nothing of the batch runs; Add and Push of a section by one thread at a time, those of different
-/// sections side by side. A failure ends the run.
+/// A batch here is a mini-batch: one batch of a HogwildWorker, `micro_batches` of a SectionWorker. One thread calls
+/// Pull, while no operator of the batch runs. Add and Push of a section are called by one thread at a time, those of
+/// different sections concurrently. Functions fail if the exchange or an update fails, kUnavailable if another rank is
+/// lost; a failure ends the run.
 class DenseParameters {
  public:
   virtual ~DenseParameters() = default;
-  /// Before the first operator of a batch: the parameters are to be those that it trains.
+  /// Before the first operator of a batch: provides the parameters to train.
   virtual Status Pull(const RunContext& first) = 0;
-  /// Behind the backward operators of a section: takes the gradients that they left in the worker's frame of this
-  /// number. With `anew` a batch begins there, else they add to those that came before.
+  /// After the backward operators of a section: takes their gradients from the worker's frame of this number. `anew`
+  /// starts a batch; otherwise they are added to the earlier ones.
   virtual Status Add(int section, size_t frame, bool anew) = 0;
-  /// Behind the last Add of a section and batch, which `micro_batches` made: the parameters take their mean.
+  /// After the last Add of a section and batch: updates the parameters with the mean over `micro_batches`.
   virtual Status Push(int section, const RunContext& first, int micro_batches) = 0;
 };
 
-/// Of workers that share their parameters: they are there already, and the updates are operators of the program.
+/// For workers that share their parameters in memory: the updates are operators of the program.
 class LocalDenseParameters final : public DenseParameters {
  public:
-  /// `frames` are those of the step. All that is given outlives the object. GradientSums' and Frame's errors.
+  /// `frames` are those of the step. All arguments must outlive the object. Fails like GradientSums::Create and
+  /// Frame::Create.
   static Result<std::unique_ptr<LocalDenseParameters>> Create(const PipelineProgram& program,
                                                               const std::vector<const Frame*>& frames, Scope& root,
                                                               const FrameOptions& options);
@@ -42,13 +44,13 @@ class LocalDenseParameters final : public DenseParameters {
   Status Pull(const RunContext&) override { return Status::Ok(); }
   Status Add(int section, size_t frame, bool anew) override { return sums_->Add(section, frame, anew); }
   Status Push(int section, const RunContext& first, int micro_batches) override;
-  /// What runs the updates.
+  /// The frame that runs the updates.
   Frame& update() { return *update_; }
 
  private:
   const PipelineProgram* program_ = nullptr;
   std::unique_ptr<GradientSums> sums_;
-  std::unique_ptr<Frame> update_;  ///< of program_->update, below the sums' scope
+  std::unique_ptr<Frame> update_;  ///< for program_->update, below the sums' scope
 };
 
 }  // namespace millrace

@@ -22,118 +22,119 @@
 
 namespace millrace {
 
-/// What an observer may know of a batch that was just trained.
+/// A trained batch, for observers.
 struct TrainedBatch {
   const SlotBatch& batch;
   const Frame& frame;
   const RunContext& context;
-  int64_t worker_batches = 0;  ///< of this worker and pass, this one and those of earlier runs included
+  int64_t worker_batches = 0;  ///< batches of this worker and pass, including this one and those of earlier runs
   int64_t read_nanoseconds = 0;
   int64_t run_nanoseconds = 0;
-  bool begins_step = true;  ///< whether parameters may have changed since the batch before
+  bool begins_step = true;  ///< whether parameters may have changed since the previous batch
 };
 
-/// Looks at every batch of one worker after it was trained: prints, checks, traces. Called by the worker's thread.
+/// Observes every trained batch of one worker: prints, checks, traces. Called by the worker's thread.
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;
-  /// A failure ends the job.
+  /// A failure ends the job and is its result.
   virtual Status OnBatch(const TrainedBatch& trained) = 0;
 };
 
-/// What the workers of a job count together.
+/// Counters shared by the workers of a job.
 struct SharedProgress {
-  std::atomic<int64_t> steps_started{0};  ///< batches, over all passes
+  std::atomic<int64_t> steps_started{0};  ///< batches over all passes
   std::atomic<int64_t> steps_done{0};
-  /// So many steps at the start of training are taken in turns, one worker at a time: as long as Adagrad's accumulators
-  /// are near zero each step is full-size, and two from the same point overshoot for good (docs/adr/0003).
+  /// Number of steps at the start of training that workers take in turns, one at a time. While Adagrad's accumulators
+  /// are near zero, each step is full-size, and two steps from the same point overshoot permanently (docs/adr/0003).
   int64_t serialized_warmup_steps = 32;
-  std::mutex turn;                        ///< held for the length of a batch during those steps
-  std::atomic<int64_t> examples{0};       ///< of this run
-  std::atomic<int64_t> pass_examples{0};  ///< of the current pass
-  /// A pause is asked for after every so many steps; 0: never.
+  std::mutex turn;                        ///< held during a batch in those steps
+  std::atomic<int64_t> examples{0};       ///< in this run
+  std::atomic<int64_t> pass_examples{0};  ///< in the current pass
+  /// Requests a pause after every `pause_every` steps; 0: never.
   int64_t pause_every = 0;
   int64_t eval_every = 0;
 };
 
-/// Whether a multiple of `every` lies behind `since`, up to `now`; never with 0.
+/// Whether (since, now] contains a multiple of `every`; never for 0.
 inline bool Crossed(int64_t every, int64_t since, int64_t now) { return every > 0 && now / every > since / every; }
 
-/// A frame that a worker runs batches in, and who looks at them afterwards.
+/// A frame in which a worker runs batches, and its observers.
 struct WorkerFrame {
   Frame* frame = nullptr;
   MetricAccumulator* metrics = nullptr;  ///< null: no metrics
   std::vector<BatchObserver*> observers;
 };
 
-/// What a SectionWorker is made of beside the parts of every worker.
+/// Additional parts of a SectionWorker.
 struct PipelineParts {
   const PipelineProgram* program = nullptr;
   MicroBatchSchedule::Options schedule;
-  int micro_batches = 1;  ///< batches of a mini-batch
-  std::vector<int> cpus;  ///< by section thread, section by section; empty: any
-  bool profile = false;   ///< worker 0 with `debug`: writes a line a section at the end of a pass
+  int micro_batches = 1;  ///< batches per mini-batch
+  std::vector<int> cpus;  ///< by section thread, in section order; empty: any
+  bool profile = false;   ///< worker 0 with `debug`: prints a line per section at the end of a pass
 };
 
-/// What a SyncWorker is made of beside the parts of every worker.
+/// Additional parts of a SyncWorker.
 struct RankParts {
   RankStep* step = nullptr;
-  Dataset* dataset = nullptr;                ///< source(i) has the i-th micro-batch of this rank, step by step
-  std::atomic<bool>* wants_pause = nullptr;  ///< set by who wants all ranks to pause behind the next step
-  std::stop_token stop_reading;              ///< ends the wait for a batch; the run ends then
-  SpanLog* spans = nullptr;                  ///< of a trace; null: none
-  /// Asks other ranks for the rows of a batch that this step trains later (FetchesAhead); empty: there is nothing to
-  /// ask.
+  Dataset* dataset = nullptr;                ///< source(i) delivers the i-th micro-batch of this rank, step by step
+  std::atomic<bool>* wants_pause = nullptr;  ///< set to make all ranks pause after the next step
+  std::stop_token stop_reading;              ///< cancels waiting for a batch, which ends the run
+  SpanLog* spans = nullptr;                  ///< for a trace; null: none
+  /// Requests rows of a batch from other ranks that this step trains later (FetchesAhead); empty: not needed. Fails
+  /// like FetchesAhead::Fetch.
   std::function<Status(const SlotBatch&)> fetch;
 };
 
-/// What a worker is made of; all of it outlives the worker.
+/// The parts of a worker; all must outlive it.
 struct WorkerParts {
   int index = 0;
-  std::vector<WorkerFrame> frames;  ///< one; a SectionWorker's has as many as its schedule wants
-  ReadTurn* reading = nullptr;      ///< null: batches hold what is trained
+  std::vector<WorkerFrame> frames;  ///< one; a SectionWorker has as many as its schedule needs
+  ReadTurn* reading = nullptr;      ///< null: batches contain the training data
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
-  DenseParameters* dense = nullptr;  ///< null: the frame's program updates its parameters itself
+  DenseParameters* dense = nullptr;  ///< null: the frame's program contains its updates
   InputNames input;
-  int cpu = -1;            ///< processor to stay on; -1: any
-  PipelineParts pipeline;  ///< of a SectionWorker
-  RankParts ranks;         ///< of a SyncWorker
+  int cpu = -1;            ///< CPU to stay on; -1: any
+  PipelineParts pipeline;  ///< for a SectionWorker
+  RankParts ranks;         ///< for a SyncWorker
 };
 
-/// Keeps the calling thread on a processor; one that is not ours to take leaves it where it was.
+/// Pins the calling thread to a CPU; no-op if that CPU is not available.
 void StayOnProcessor(int cpu);
-/// The processors that this process may use.
+/// The CPUs available to this process.
 std::vector<int> UsableProcessors();
 
-/// Seconds that a worker spent, and what it trained, in one pass.
+/// Times and counts of a worker in one pass.
 struct WorkerReport {
-  int64_t earlier_batches = 0;  ///< of the pass, before a resume
+  int64_t earlier_batches = 0;  ///< in this pass, before a resume
   int64_t batches = 0;
   int64_t examples = 0;
   int64_t read_nanoseconds = 0;      ///< waiting for batches
   int64_t run_nanoseconds = 0;       ///< operators
-  int64_t exchange_nanoseconds = 0;  ///< of a SyncWorker: waiting for other ranks, and adding up what they sent
-  bool was_cut = false;              ///< its last batch ended within its operators: a failure, or a stop within a loop
-  bool input_failed = false;         ///< no batch came; those before it were trained whole
+  int64_t exchange_nanoseconds = 0;  ///< SyncWorker: waiting for other ranks, and summing their data
+  bool was_cut = false;              ///< the last batch ended within its operators: a failure, or a stop in a loop
+  bool input_failed = false;         ///< no batch was delivered; earlier batches were trained completely
 };
 
-/// Runs a program over batches, in one thread.
+/// Runs a program over batches in one thread.
 class DeviceWorker {
  public:
   virtual ~DeviceWorker() = default;
-  /// Trains until the source ends (ok) or a stop is requested (kCancelled). A stop takes effect between two batches, or
-  /// within a batch that runs a loop (`while`). The first failure comes back.
+  /// Trains until the source ends (ok). A stop request takes effect between batches, or within a batch that runs a loop
+  /// (`while`). Fails with kCancelled after a stop request, otherwise with the first failure of the source, the frame,
+  /// the metrics or an observer.
   virtual Status Train(BatchSource& source, std::stop_token stop) = 0;
-  /// What was trained in this pass; read when the worker stands still.
+  /// The trained positions of this pass; read it only while the worker is paused.
   virtual const ConsumedRanges& consumed() const = 0;
   virtual const WorkerReport& report() const = 0;
-  /// Forgets what it consumed and its report: a new pass, or the rest of one of which the worker trained
+  /// Resets consumed() and report() for a new pass, or for the rest of a pass of which the worker trained
   /// `earlier_batches` before.
   virtual void StartPass(int64_t earlier_batches) = 0;
 };
 
-/// Makes a worker of a class.
+/// Creates a worker of a class.
 using WorkerMaker = std::unique_ptr<DeviceWorker> (*)(WorkerParts parts);
 
 /// Worker classes by name: TrainerDesc.device_worker_name.
@@ -142,7 +143,7 @@ class WorkerRegistry : public Registry<WorkerMaker> {
   WorkerRegistry() : Registry("worker of the class") {}
 };
 
-/// The list of workers that Millrace brings along. kAlreadyExists when one of them is there.
+/// Registers the built-in workers. Fails with kAlreadyExists if a name is taken.
 Status RegisterBuiltinWorkers(WorkerRegistry& registry);
 
 }  // namespace millrace

@@ -28,7 +28,7 @@ using Lines = Channel<std::string>;
 constexpr size_t kWaitingBlocks = 16;
 constexpr std::chrono::milliseconds kPatience{1000};
 
-/// Bytes that others push into a channel.
+/// Reads bytes that others push into a channel.
 class LinesSource final : public ByteSource {
  public:
   explicit LinesSource(Lines& lines) : lines_(&lines) {}
@@ -45,7 +45,7 @@ class LinesSource final : public ByteSource {
     rest_.remove_prefix(bytes);
     return bytes;
   }
-  /// Nobody asks: a command reads from it as fast as it can.
+  /// Unused: a command reads from it as fast as it can.
   bool WaitReadable(std::chrono::milliseconds) override { return !rest_.empty(); }
 
  private:

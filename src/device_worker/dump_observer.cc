@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// How numbers are written: like a C++ stream (six digits), or with so many decimals.
+/// Number format: like a C++ stream (six digits), or with a fixed number of decimals.
 struct NumberStyle {
   bool fixed = false;
   int decimals = 0;
@@ -70,7 +70,7 @@ const Tensor* TensorOf(const Variable& variable) {
   return variable.Is<Tensor>() ? &variable.Get<Tensor>() : nullptr;
 }
 
-/// True when axis 0, or the LoD over it, has an entry for each row of the batch.
+/// Whether axis 0, or the LoD over it, has an entry for each row of the batch.
 bool HasRows(const Variable& variable, int rows) {
   if (!variable.Is<Tensor>()) return false;
   const Tensor& tensor = variable.Get<Tensor>();
@@ -137,7 +137,7 @@ Status DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
   ChooseRows(trained);
   const size_t rows = chosen_.size();
   if (texts_.size() < rows) texts_.resize(rows);
-  // Paddle's datasets in memory name every example, be it by nothing; its streams have no names to write.
+  // Paddle's in-memory datasets name every example, possibly with an empty name; its streaming datasets have no names.
   const bool named = !trained.batch.ins_ids().empty() || !trained.batch.contents().empty() ||
                      desc_->dataset().class_name() == "InMemoryDataset";
   for (size_t row = 0; row < rows; ++row) {

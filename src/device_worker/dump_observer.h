@@ -13,20 +13,21 @@ namespace millrace {
 
 class TrainerDesc;
 
-/// Dumps what a batch left in the variables of dump_fields, a line a row, and the parameters of dump_param, as Paddle
-/// writes them:
+/// Dumps the variables of dump_fields after a batch, one line per row, and the parameters of dump_param, in Paddle's
+/// format:
 ///
 ///     INS_ID<tab>CONTENT<tab>NAME:LENGTH:v,v,v<tab>NAME:LENGTH:v...
 ///     (0,BATCH,NAME)v,v,v
 ///
-/// (lines of a QueueDataset whose examples have no names begin with the tab before the first NAME) or, with
-/// is_dump_in_simple_mode, the values alone: v v<tab>v v. Parameters are those of worker 0, after each of its batches
-/// (from 0, of the pass), or, with dist { update: SYNC }, as each step of all ranks used them, where BATCH is how many
-/// batches of all came before it.
+/// Lines of a QueueDataset without example names start with the tab before the first NAME. With is_dump_in_simple_mode,
+/// lines contain only values: v v<tab>v v. Parameters are those of worker 0 after each of its batches (numbered from 0
+/// per pass), or, with dist { update: SYNC }, those that all ranks used in each step, where BATCH counts the batches of
+/// all ranks before it.
 class DumpObserver final : public BatchObserver {
  public:
-  /// kInvalidConfig for names that the frame does not have, and parameters that are no tensors. `files` and `frame`
-  /// outlive the observer. `worker` counts on over the ranks of a job.
+  /// `files` and `frame` must outlive the observer. `worker` is numbered over all ranks of a job. Fails with
+  /// kInvalidConfig for names that the frame lacks, and for parameters that are not tensors. OnBatch fails like
+  /// DumpFiles::Write.
   static Result<std::unique_ptr<DumpObserver>> Create(const TrainerDesc& desc, const Executable& executable,
                                                       const Frame& frame, int worker, DumpFiles& files);
   Status OnBatch(const TrainedBatch& trained) override;
@@ -35,7 +36,7 @@ class DumpObserver final : public BatchObserver {
   struct Field {
     std::string name;
     const Variable* variable = nullptr;
-    bool told = false;  ///< that it has no rows
+    bool told = false;  ///< logged that it has no rows
   };
   DumpObserver(const TrainerDesc& desc, int worker, DumpFiles& files) : desc_(&desc), worker_(worker), files_(&files) {}
 

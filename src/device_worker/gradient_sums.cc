@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// The floats of a dense gradient or of the rows of a sparse one.
+/// The floats of a dense gradient, or of a sparse one's rows.
 Tensor* Values(Variable* variable) {
   return variable->Is<SelectedRows>() ? &variable->GetMutable<SelectedRows>()->values : variable->GetMutable<Tensor>();
 }
@@ -31,7 +31,7 @@ void AddDense(const Tensor& from, Tensor* to) {
   from.dtype() == DType::kFloat64 ? AddValues<double>(from, to) : AddValues<float>(from, to);
 }
 
-/// Rows that occur in several micro-batches occur several times, as in a batch; updates add them up.
+/// Rows in several micro-batches are repeated, as within a batch; updates add them.
 Status Append(const SelectedRows& from, SelectedRows* to) {
   const auto before = static_cast<int64_t>(to->rows.size());
   const auto added = static_cast<int64_t>(from.rows.size());

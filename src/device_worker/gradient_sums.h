@@ -8,23 +8,23 @@
 
 namespace millrace {
 
-/// Adds up the gradients of a mini-batch's micro-batches, for the updates of a pipeline.
+/// Sums the gradients of a mini-batch's micro-batches, for the updates of a pipeline.
 ///
-/// Sections are independent of each other: each may be added to by a thread of its own.
+/// Sections are independent: each can be summed by its own thread.
 class GradientSums {
  public:
-  /// Variables for the sums in a scope below `root`, of the kinds that `frames`, those of the step, have. The frames
-  /// outlive the object.
+  /// Creates variables for the sums in a scope below `root`, of the kinds found in `frames`, the frames of the step.
+  /// The frames must outlive the object. Fails with kInternal if a gradient is missing in the frames.
   static Result<std::unique_ptr<GradientSums>> Create(const PipelineProgram& program,
                                                       const std::vector<const Frame*>& frames, Scope& root);
 
-  /// Adds what the backward operators of `section` left in the frame of this number; with `anew` the sums start there.
-  /// SelectedRows::AppendRows' errors.
+  /// Adds the gradients left by the backward operators of `section` in frame `frame`; `anew` restarts the sums. Fails
+  /// like SelectedRows::AppendRows.
   Status Add(int section, size_t frame, bool anew);
-  /// Divides the sums of a section.
+  /// Divides the sums of a section by `micro_batches`.
   void Divide(int section, int micro_batches);
 
-  /// Root of the updates' frame.
+  /// Parent scope for the updates' frame.
   Scope& scope() { return scope_; }
 
  private:
@@ -35,7 +35,7 @@ class GradientSums {
   explicit GradientSums(Scope& root) : scope_(&root) {}
 
   Scope scope_;
-  std::vector<std::vector<Sum>> sums_;  ///< as PipelineProgram::gradients
+  std::vector<std::vector<Sum>> sums_;  ///< like PipelineProgram::gradients
 };
 
 }  // namespace millrace

@@ -31,7 +31,7 @@ class HogwildWorker final : public DeviceWorker {
 };
 
 Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
-  // The workers are the parallelism: matrix products stay in this thread.
+  // The workers provide the parallelism, so matrix products stay in this thread.
   omp_set_num_threads(1);
   if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
   while (true) {
@@ -41,7 +41,7 @@ Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
     MR_ASSIGN(const BatchPtr batch, std::move(next));
     if (batch == nullptr) return Status::Ok();
     parts_.gate->Enter(parts_.index);
-    // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
+    // A failed worker stays busy until it is Done, so that no checkpoint contains a failed batch.
     if (stop.stop_requested()) return Cancelled("training was stopped");
     MR_TRY(TrainBatch(*batch, stop));
     parts_.gate->Leave(parts_.index);

@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// Trains on parameters that it shares with the other workers, without locks (Recht et al. 2011): gradients are
-/// computed from what the parameters hold at the time, updates of two workers may interleave.
+/// Trains on parameters shared with other workers, without locks (Recht et al. 2011): gradients use the current
+/// parameter values, and updates of two workers may interleave.
 std::unique_ptr<DeviceWorker> MakeHogwildWorker(WorkerParts parts);
 
 }  // namespace millrace

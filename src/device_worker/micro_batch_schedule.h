@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-/// The index of a section or a micro-batch, both of which are counted by int.
+/// The index of a section or micro-batch, both numbered with int.
 inline size_t At(int i) { return static_cast<size_t>(i); }
 
-/// One thing for a thread of a section to do.
+/// A task for a section's thread.
 struct SectionTask {
   enum class Kind : uint8_t { kForward, kBackward, kUpdate };
   Kind kind = Kind::kForward;
@@ -23,42 +23,43 @@ struct SectionTask {
   std::string ToString() const;
 };
 
-/// Decides which task of a mini-batch a section does next. A value without threads: the caller locks.
+/// Decides the next task of each section in a mini-batch. A value without threads: the caller locks.
 ///
-/// A micro-batch goes forward through the sections and back; then every section updates, the last one first. With
-/// F-then-B no section goes back before it went forward with all; with 1F1B it goes back as soon as it can, so that
-/// fewer micro-batches are under way. At most `queue_size` scopes are between a section and the next.
+/// A micro-batch passes forward through the sections and then back; finally every section updates, the last one first.
+/// With F-then-B a section starts backward tasks after all its forward tasks; with 1F1B as early as possible, so fewer
+/// micro-batches are in flight. At most `queue_size` scopes are between two adjacent sections.
 class MicroBatchSchedule {
  public:
   struct Options {
-    std::vector<int> concurrency;  ///< threads of each section
+    std::vector<int> concurrency;  ///< threads per section
     int queue_size = 1;
     bool one_forward_one_backward = false;
   };
   explicit MicroBatchSchedule(Options options);
 
-  /// Scopes that a mini-batch of at most `micro_batches` needs: micro-batch k may use scope k modulo that.
+  /// Number of scopes needed for a mini-batch of up to `micro_batches`: micro-batch k can use scope k modulo this
+  /// number.
   int scopes(int micro_batches) const;
 
-  /// Begins a mini-batch; the one before is finished.
+  /// Starts a mini-batch; the previous one must be finished.
   void Start(int micro_batches);
-  /// What a free thread of `section` is to do now; nothing while it must wait, or when all is done.
+  /// The next task for a free thread of `section`; nullopt if it must wait or all is done.
   std::optional<SectionTask> Take(int section);
-  /// A task that was taken is done.
+  /// Marks a taken task as done.
   void Done(const SectionTask& task);
   bool finished() const { return section(0).updated; }
 
  private:
   struct Section {
-    int forwards = 0;   ///< taken
-    int backwards = 0;  ///< taken
+    int forwards = 0;   ///< started
+    int backwards = 0;  ///< started
     bool updating = false;
     bool updated = false;
     std::vector<char> forward_done;  ///< by micro-batch
     std::vector<char> backward_done;
     int backwards_done = 0;
     int forwards_done = 0;
-    int limit = 0;  ///< micro-batches under way at once
+    int limit = 0;  ///< maximum number of micro-batches in flight
   };
   bool CanGoForward(int s) const;
   bool CanGoBackward(int s) const;

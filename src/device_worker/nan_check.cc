@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostRanges = 4;
 
-/// The position of the first value that is not finite, or -1.
+/// The position of the first non-finite value, or -1.
 Result<int64_t> FirstBad(const Tensor& tensor, HostView& host_view) {
   if (tensor.empty()) return int64_t{-1};
   MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
@@ -27,7 +27,7 @@ Result<int64_t> FirstBad(const Variable& variable, HostView& host_view) {
   return variable.Is<Tensor>() ? FirstBad(variable.Get<Tensor>(), host_view) : Result<int64_t>(int64_t{-1});
 }
 
-/// "part-0:97-102, part-3:5 and 12 lines more"; "32 rows" where nobody knows their lines.
+/// "part-0:97-102, part-3:5 and 12 lines more"; "32 rows" for unknown lines.
 std::string LinesOf(const RunContext& context) {
   const std::span<const RowOrigin> origins =
       context.batch == nullptr ? std::span<const RowOrigin>() : context.batch->origins();
@@ -54,7 +54,7 @@ std::string LinesOf(const RunContext& context) {
   return text + (context.lines_are_piped ? " (lines of pipe_command's output)" : "");
 }
 
-/// The first such value that stood in the input itself.
+/// Describes the first such value in the input.
 std::string FirstInput(const TrainedBatch& trained) {
   const SlotBatch& batch = trained.batch;
   for (const SlotSpec& slot : batch.schema().used()) {
@@ -98,7 +98,7 @@ Result<std::unique_ptr<NanCheck>> NanCheck::Create(const Executable& executable,
   }
   if (!problems.empty()) return InvalidConfig(problems);
   if (!check->rule_.loss.empty()) check->loss_ = frame.Find(check->rule_.loss);
-  // Asked for its type once: that compares names.
+  // Checked once, because checking compares type names.
   if (check->loss_ != nullptr && check->loss_->Is<Tensor>()) check->loss_tensor_ = &check->loss_->Get<Tensor>();
   return check;
 }
@@ -126,7 +126,7 @@ std::string NanCheck::Describe(const TrainedBatch& trained, const std::string& n
   const std::string input = FirstInput(trained);
   found_in_input_ = !input.empty();
   const std::string step = "step " + std::to_string(trained.context.step);
-  // What a program reads by itself has no lines here.
+  // A program that reads its own data has no lines here.
   std::string where = trained.context.rows == 0 ? "at " + step : "in the batch of ";
   if (variable.Is<Tensor>()) {
     const Dims& dims = variable.Get<Tensor>().dims();
@@ -140,7 +140,7 @@ std::string NanCheck::Describe(const TrainedBatch& trained, const std::string& n
 }
 
 std::string NanCheck::Keep(const TrainedBatch& trained) const {
-  if (trained.batch.rows() == 0) return "";  // the program reads for itself
+  if (trained.batch.rows() == 0) return "";  // the program reads its own data
   if (rule_.folder.empty()) return "; with --output_dir the batch would be kept";
   const std::string path = rule_.folder + "/nan_batch_" + std::to_string(trained.context.step) + ".txt";
   if (const Status kept = WriteFileAtomically(path, BatchAsMultiSlot(trained.batch)); !kept.ok()) {

@@ -13,17 +13,17 @@
 
 namespace millrace {
 
-/// Losses that were NaN or infinite and were let pass (allow_non_finite), of all workers: the first is shown at once,
-/// all are counted. Thread-safe.
+/// NaN or infinite losses that were ignored (allow_non_finite), over all workers: the first is logged immediately, all
+/// are counted. Thread-safe.
 class NonFiniteLosses {
  public:
-  /// Takes a batch into account; `describe()` says which, and is called for the first alone.
+  /// Counts a batch; `describe()` describes it and is called only for the first.
   template <class Describe>
   void Add(const Describe& describe) {
     if (count_.fetch_add(1, std::memory_order_relaxed) == 0) Show(describe());
   }
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
-  /// Of the first; empty when there is none.
+  /// Description of the first; empty if there is none.
   std::string first() const;
 
  private:
@@ -34,25 +34,27 @@ class NonFiniteLosses {
   std::string first_;
 };
 
-/// What a NanCheck looks at.
+/// Settings of a NanCheck.
 struct NanCheckRule {
   std::vector<std::string> names;     ///< check_nan_var_names
-  std::string loss;                   ///< of the program; empty: it has none, or it is not looked at
-  NonFiniteLosses* passed = nullptr;  ///< takes losses that do not end the job; null: they do. Outlives the check.
-  std::string folder;                 ///< for the batch, as nan_batch_STEP.txt; empty: it is not kept
-  bool is_of_features = false;        ///< the job reads columns, and not what is kept
+  std::string loss;                   ///< loss of the program; empty: none, or not checked
+  NonFiniteLosses* passed = nullptr;  ///< receives losses that do not end the job; null: they end it. Must outlive the
+                                      ///< check.
+  std::string folder;                 ///< where the batch is saved as nan_batch_STEP.txt; empty: not saved
+  bool is_of_features = false;        ///< the job reads columns, so the saved lines are not its input
 };
 
-/// Ends the job when the loss, or one of some variables (check_nan_var_names), holds a NaN or an infinite value after a
-/// batch. The message has the variable, the batch's files and lines, the input that held such a value itself, and the
-/// first operator of the program that gave one. The batch is kept as MultiSlot lines, so that it can be looked at and
-/// run again. Reads every value of the variables in each batch, and allocates nothing while they are finite.
+/// Ends the job if the loss, or a variable of check_nan_var_names, contains NaN or infinity after a batch. The message
+/// contains the variable, the batch's files and lines, an input that already had such a value, and the first operator
+/// that produced one. The batch is saved as MultiSlot lines for inspection and replay. Reads every value of the
+/// variables in each batch, and does not allocate while they are finite. OnBatch fails with kBadData for such a value.
 class NanCheck final : public BatchObserver {
  public:
-  /// kInvalidConfig for names that the frame does not have, or that hold neither tensor nor rows of gradients.
+  /// Fails with kInvalidConfig for names that the frame lacks, or that are neither tensors nor gradient rows.
   static Result<std::unique_ptr<NanCheck>> Create(const Executable& executable, const Frame& frame, NanCheckRule rule);
   Status OnBatch(const TrainedBatch& trained) override;
-  /// Whether the batch that OnBatch failed for held such a value in its input. For when its thread has ended.
+  /// Whether the batch for which OnBatch failed had such a value in its input. Call it after the worker's thread has
+  /// ended.
   bool found_in_input() const { return found_in_input_; }
 
  private:
@@ -63,11 +65,11 @@ class NanCheck final : public BatchObserver {
 
   const Executable* executable_;
   NanCheckRule rule_;
-  const Variable* loss_ = nullptr;       ///< null: not looked at
-  const Tensor* loss_tensor_ = nullptr;  ///< what loss_ holds
+  const Variable* loss_ = nullptr;       ///< null: not checked
+  const Tensor* loss_tensor_ = nullptr;  ///< the tensor of loss_
   bool found_in_input_ = false;
   HostView host_view_;
-  std::vector<const Variable*> variables_;  ///< of rule_.names
+  std::vector<const Variable*> variables_;  ///< variables of rule_.names
 };
 
 }  // namespace millrace

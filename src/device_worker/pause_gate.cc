@@ -13,7 +13,8 @@ void PauseGate::StartPass() {
 void PauseGate::Enter(int worker) {
   std::atomic<bool>& busy = workers_[static_cast<size_t>(worker)].busy;
   while (true) {
-    // Sequentially consistent with Ask and AnyBusy: either we see the request, or the coordinator sees us busy.
+    // Sequentially consistent with Ask and AnyBusy: either this thread sees the request, or the coordinator sees it
+    // busy.
     busy.store(true);
     if (!asked_.load()) return;
     busy.store(false);
@@ -45,7 +46,7 @@ PauseGate::Event PauseGate::Wait(std::chrono::milliseconds tick) {
   const auto all_done = [this] { return done_ == static_cast<int>(workers_.size()); };
   const auto paused = [this] { return asked_.load() && !AnyBusy(); };
   coordinator_.wait_for(lock, tick, [&] { return paused() || all_done(); });
-  // A pause that was asked for by the last batch is still served.
+  // A pause requested by the last batch is still handled.
   if (paused()) return Event::kPaused;
   return all_done() ? Event::kAllDone : Event::kTick;
 }

@@ -9,38 +9,37 @@
 
 namespace millrace {
 
-/// Lets a coordinator hold all workers between two batches: for a checkpoint, an evaluation, the end.
+/// Lets a coordinator hold all workers between two batches: for a checkpoint, an evaluation, or the end.
 ///
-/// A worker is busy from Enter to Leave. It may hold a batch while it is not busy; that batch has not touched a
-/// parameter yet. Costs two atomic stores and a load a batch when nobody pauses.
+/// A worker is busy from Enter to Leave. While it is not busy it can already have its next batch, which has not touched
+/// a parameter yet. Costs two atomic stores and a load per batch without a pause.
 class PauseGate {
  public:
-  /// What the coordinator's wait ended with.
+  /// The result of the coordinator's wait.
   enum class Event { kTick, kPaused, kAllDone };
 
   explicit PauseGate(int workers);
 
-  /// Before the workers of a pass start.
+  /// Call it before the workers of a pass start.
   void StartPass();
 
-  // Workers, each by its number.
-  /// Before a batch is run; blocks while a pause lasts.
+  // For workers, each with its number.
   void Enter(int worker);
   /// After a batch.
   void Leave(int worker);
-  /// The worker will not come again; one that failed within a batch calls it without Leave.
+  /// The worker has ended; a worker that failed within a batch calls it without Leave.
   void Done(int worker);
-  /// Asks for a pause; any thread.
+  /// Requests a pause; any thread.
   void Ask();
 
-  // The coordinator.
-  /// Waits until a pause was asked for and no worker is busy, or all are done, or `tick` went by.
+  // For the coordinator.
   Event Wait(std::chrono::milliseconds tick);
-  /// Waits until a pause was asked for, or `tick` went by; for who waits for others than these workers.
+  /// Waits until a pause is requested or `tick` has passed; for callers that wait for something other than these
+  /// workers.
   void WaitForAsk(std::chrono::milliseconds tick);
-  /// Whether a worker has a batch in hand; otherwise all wait for input.
+  /// Whether a worker is running a batch; otherwise all wait for input.
   bool AnyBusy() const;
-  /// Lets the workers go on after kPaused.
+  /// Resumes the workers after kPaused.
   void Resume();
 
  private:

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// What the threads of a section did in a pass.
+/// Times of a section's threads in a pass.
 struct SectionTimes {
   int64_t tasks = 0;
   int64_t run_nanoseconds = 0;
@@ -72,9 +72,9 @@ class SectionWorker final : public DeviceWorker {
   std::vector<MicroBatch> micro_batches_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // All below are guarded by the mutex, but for times_, of which each thread's section has one a task.
+  // The members below are guarded by the mutex while section threads run.
   MicroBatchSchedule schedule_;
-  std::vector<int> next_sum_;  ///< by section: the micro-batch whose gradients are added next
+  std::vector<int> next_sum_;  ///< by section: the next micro-batch whose gradients are added
   bool running_ = false;       ///< within a mini-batch
   bool ended_ = false;
   Status failure_;
@@ -113,7 +113,7 @@ Status SectionWorker::TrainMiniBatches(BatchSource& source, const std::stop_toke
     MR_ASSIGN(const bool any, ReadMiniBatch(source, stop));
     if (!any) return Status::Ok();
     parts_.gate->Enter(parts_.index);
-    // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
+    // A failed worker stays busy until it is Done, so that no checkpoint contains a failed batch.
     if (stop.stop_requested()) return Cancelled("training was stopped");
     const int64_t start = SteadyNanoseconds();
     report_.was_cut = true;
@@ -174,7 +174,7 @@ void SectionWorker::Account() {
 }
 
 void SectionWorker::RunSection(int section, int thread) {
-  // The sections are the parallelism: matrix products stay in this thread.
+  // The sections provide the parallelism, so matrix products stay in this thread.
   omp_set_num_threads(1);
   if (!pipeline_.cpus.empty()) StayOnProcessor(pipeline_.cpus[At(thread)]);
   Status status = Caught("training", [this, section] { return RunTasks(section); });
@@ -195,7 +195,7 @@ Status SectionWorker::RunTasks(int section) {
       return task.has_value();
     });
     if (!task.has_value()) return Status::Ok();
-    // Taking a scope from a queue makes room there.
+    // Taking a scope from a queue frees a place.
     changed_.notify_all();
     lock.unlock();
     const int64_t begin = SteadyNanoseconds();
@@ -230,7 +230,7 @@ Status SectionWorker::RunBackward(const SectionTask& task) {
   Frame& frame = *FrameOf(number).frame;
   MR_TRY(frame.RunOps(micro_batches_[At(number)].context, pipeline_.program->backward(task.section)));
   {
-    // Sums are taken in the order of the micro-batches, whichever thread was first.
+    // Gradients are added in the order of micro-batches, regardless of which thread is first.
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return next_sum_[At(task.section)] == number || !failure_.ok() || ended_; });
     if (next_sum_[At(task.section)] != number) return Cancelled("another section failed");

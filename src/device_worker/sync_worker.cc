@@ -29,22 +29,22 @@ class SyncWorker final : public DeviceWorker {
   }
 
  private:
-  /// Where the micro-batches of one number come from.
+  /// The source of the micro-batches with one number.
   struct Stream {
-    BatchPtr batch;  ///< of the step in hand
+    BatchPtr batch;  ///< of the current step
     bool has_ended = false;
     int64_t read_nanoseconds = 0;
   };
-  /// Reads what the step lacks. A stop leaves it unread: `lacks_batches`.
+  /// Reads the missing batches of the step. After a stop they stay unread: `lacks_batches`.
   Status ReadBatches(StepInput* input);
-  /// Asks for the rows that a stream's micro-batch reads, where it has one.
+  /// Requests the rows of a stream's micro-batch, if there is one.
   Status FetchRows(size_t stream);
   /// Runs the micro-batches of this rank.
   Status RunBatches(int64_t step, const std::stop_token& stop);
-  /// The micro-batch of a number, in the step behind `step` batches of all ranks.
+  /// Runs the micro-batch with this number, in the step after `step` batches of all ranks.
   Status RunBatch(const Stream& stream, int number, int64_t step, const std::stop_token& stop);
   void Account(const StepInput& all);
-  /// Notes what the step did from `start` until now.
+  /// Records a span from `start` until now.
   void Trace(std::string_view what, int64_t start) {
     if (ranks_.spans != nullptr) ranks_.spans->Add("steps of ranks", what, "", start);
   }
@@ -67,7 +67,7 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
     Status read = Caught("training", [&] { return ReadBatches(&mine); });
     Trace("wait for batches", asked);
     parts_.gate->Enter(parts_.index);
-    // Every rank's coordinator stops its worker at the same boundary.
+    // The coordinators of all ranks stop their workers at the same boundary.
     if (stop.stop_requested()) return Cancelled("training was stopped");
     mine.wants_pause = ranks_.wants_pause->exchange(false);
     const int64_t began = SteadyNanoseconds();
@@ -80,11 +80,11 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
       const int64_t batches = report_.batches;
       const int64_t step = parts_.progress->steps_done.load(std::memory_order_relaxed);
       const int64_t start = SteadyNanoseconds();
-      // What one rank throws, too, is to reach the others, which wait for it in Exchange.
+      // Exceptions of one rank must also reach the others, which wait for it in Exchange.
       Status ran = Caught("training", [&] { return RunBatches(step, stop); });
       const int64_t ended = SteadyNanoseconds();
       if (Status exchanged = ranks_.step->Exchange(ran); !exchanged.ok()) {
-        report_.batches = batches;  // no rank has updated: all is as behind the step before
+        report_.batches = batches;  // no rank has updated: the state is that after the previous step
         return exchanged;
       }
       report_.was_cut = true;
@@ -115,7 +115,7 @@ Status SyncWorker::ReadBatches(StepInput* input) {
       if (input->lacks_batches) return Status::Ok();
       MR_ASSIGN(stream.batch, std::move(next));
       stream.has_ended = stream.batch == nullptr;
-      // Added to the report in Account: at a pause others look at that, while the next batches are read.
+      // Added to the report in Account, because others read the report during a pause while the next batches are read.
       stream.read_nanoseconds += runner_.read_nanoseconds();
     }
     if (stream.batch == nullptr) continue;
@@ -133,7 +133,7 @@ Status SyncWorker::FetchRows(size_t stream) {
 Status SyncWorker::RunBatches(int64_t step, const std::stop_token& stop) {
   MR_TRY(FetchRows(0));
   for (size_t i = 0; i < streams_.size(); ++i) {
-    // No row changes before Finish: those of the next micro-batch can come while this one is run.
+    // Rows do not change before Finish, so those of the next micro-batch can arrive during this one.
     MR_TRY(FetchRows(i + 1));
     const int number = ranks_.step->first() + static_cast<int>(i);
     if (streams_[i].batch == nullptr) {

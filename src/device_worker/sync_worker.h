@@ -6,9 +6,9 @@
 
 namespace millrace {
 
-/// Trains in step with the workers of other ranks (dist { update: SYNC }): each step runs its micro-batches on the same
-/// parameters and ends with RankStep::Finish. A micro-batch is a batch of a source of its own; the pass ends when no
-/// rank has one. `parts.ranks` is set.
+/// Trains in step with the workers of other ranks (dist { update: SYNC }): all micro-batches of a step use the same
+/// parameters, and the step ends with RankStep::Finish. Each micro-batch has its own source; the pass ends when no rank
+/// has a batch. `parts.ranks` must be set.
 std::unique_ptr<DeviceWorker> MakeSyncWorker(WorkerParts parts);
 
 }  // namespace millrace

@@ -7,8 +7,8 @@ namespace millrace {
 Status RegisterBuiltinWorkers(WorkerRegistry& registry) {
   MR_TRY(registry.Add("HogwildWorker", "runs the program on its batches, beside others and without locks",
                       MakeHogwildWorker));
-  // Workers of Paddle that have tables on servers: here the tables are in the process, and the loop is the same. The
-  // names of trainer_desc.prototxt, and those that fleet gives a program.
+  // Paddle's workers for tables on servers: here tables are in the process, and the loop is the same. Names from
+  // trainer_desc.prototxt, and those that fleet sets.
   for (const char* name :
        {"DownpourWorker", "DownpourWorkerOpt", "DownpourLiteWorker", "DownpourSGD", "DownpourSGDOPT", "DownpourLite"}) {
     MR_TRY(registry.Add(name, "Paddle's name of a HogwildWorker whose tables are on servers", MakeHogwildWorker));

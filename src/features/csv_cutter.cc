@@ -10,14 +10,13 @@
 namespace millrace {
 namespace {
 
-/// Sixteen bytes at once, of which the compiler makes what the processor has.
+/// Sixteen bytes, compiled to the available vector instructions.
 using Bytes = uint8_t __attribute__((vector_size(16)));
 using Words = uint64_t __attribute__((vector_size(16)));
 
 Bytes Repeated(char c) { return Bytes{} + static_cast<uint8_t>(c); }
 
-/// The first byte from `at` on that is one of `every_byte`'s, which are alike, or `end`; 15 bytes behind `end` may be
-/// read.
+/// The first byte from `at` on equal to `every_byte`'s (all equal), or `end`; 15 bytes after `end` are readable.
 const char* FindByte(const char* at, const char* end, Bytes every_byte) {
   for (; at < end; at += sizeof(Bytes)) {
     Bytes block;
@@ -77,7 +76,7 @@ const char* CsvCutter::TakeQuoted(const char* at, const char* line, const char* 
   const char* const opening = at;
   const char* closing = std::find(++at, end, '"');
   if (closing != end && closing + 1 < end && closing[1] == '"') {
-    // Texts must not move while the line is read.
+    // Strings must not move while the line is processed.
     if (unquoted_.capacity() < static_cast<size_t>(end - line) + kNumberPadding) {
       unquoted_.reserve(2 * static_cast<size_t>(end - line) + kNumberPadding);
     }

@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kDigit = 0xffffffffU;
 constexpr int kDigitBits = 32;
 
-/// |number| is the mantissa, of 53 bits, times 2^exponent.
+/// |number| is the 53-bit mantissa times 2^exponent.
 uint64_t MantissaOf(double number, int* exponent) {
   constexpr int kBits = 53;
   const double fraction = std::frexp(std::abs(number), exponent);  // 0.5 to 1
@@ -41,7 +41,7 @@ void ExactSum::AddBits(uint64_t bits, int exponent, bool is_negative) {
   const int shift = exponent - kLowest;
   const int digit = shift / kDigitBits;
   const int bit = shift % kDigitBits;
-  // 64 bits that are moved up by 31 or less lie in three digits.
+  // 64 bits shifted up by at most 31 span three digits.
   const uint64_t parts[] = {bits << bit & kDigit, bits >> (kDigitBits - bit) & kDigit,
                             bits >> kDigitBits >> (kDigitBits - bit)};
   for (int i = 0; i < 3; ++i) {
@@ -72,7 +72,7 @@ void ExactSum::Add(const ExactSum& other) {
 ExactSum::Digits ExactSum::Magnitude(bool* is_negative) const {
   ExactSum carried = *this;
   carried.Carry();
-  // Of a negative sum the highest digit is negative and the others are not: its magnitude has no digits that cancel.
+  // The highest digit of a negative sum is negative and the others are not: its magnitude has no cancellation.
   *is_negative = carried.digits_[kDigits - 1] < 0;
   if (*is_negative) {
     for (int64_t& digit : carried.digits_) digit = -digit;
@@ -112,7 +112,7 @@ long double ExactSum::Value() const {
 }
 
 long double ExactSum::Deviation(const ExactSum& sum, const ExactSum& squares, int64_t count) {
-  // The variance is (count * squares - sum * sum) / count^2. The digits of the first product begin higher.
+  // The variance is (count * squares - sum * sum) / count^2. The first product has higher lowest digits.
   bool unused = false;
   const auto bits = static_cast<uint64_t>(count);
   Digits more =

@@ -5,32 +5,32 @@
 
 namespace millrace {
 
-/// A sum of doubles without rounding: whatever their order and however they are divided among sums that are added up,
-/// the result is the same. One thread.
+/// A sum of doubles without rounding: the result does not depend on their order, or on how they are distributed over
+/// sums that are added. One thread.
 class ExactSum {
  public:
   /// Adds a finite number.
   void Add(double number);
-  /// Adds the square of a finite number, to the last bit.
+  /// Adds the exact square of a finite number.
   void AddSquare(double number);
   void Add(const ExactSum& other);
-  /// Rounded; of few terms or many it is off by less than the type's last bits.
+  /// The rounded sum; the error is below the type's last bits for any number of terms.
   long double Value() const;
-  /// The standard deviation of `count` numbers, at least 1, from their sum and that of their squares: rounded only
-  /// after these are subtracted, so that it is exact however close together the numbers lie. 0: they are all alike.
+  /// The standard deviation of `count` numbers, at least 1, from their sum and sum of squares. Rounded only after their
+  /// subtraction, so it is accurate however close together the numbers are. 0: all are equal.
   static long double Deviation(const ExactSum& sum, const ExactSum& squares, int64_t count);
 
  private:
-  // Digits of 32 bits of a number in fixed point, the lowest one 2^kLowest: of squares of all doubles, and of 2^63 of
-  // them. 64 bits of each hold carries of 2^30 terms.
+  // 32-bit digits of a fixed-point number, the lowest 2^kLowest: enough for 2^63 squares of any doubles. Each is stored
+  // in 64 bits, enough for the carries of 2^30 terms.
   static constexpr int kLowest = -2272;
   static constexpr int kDigits = 139;
-  using Digits = std::vector<uint32_t>;  ///< of a number without a sign, the lowest first
+  using Digits = std::vector<uint32_t>;  ///< of an unsigned number, lowest first
 
   /// Adds bits * 2^exponent.
   void AddBits(uint64_t bits, int exponent, bool is_negative);
   void Carry();
-  /// The digits of the sum without its sign, and whether it is below 0.
+  /// The digits of the sum's absolute value, and its sign.
   Digits Magnitude(bool* is_negative) const;
   static Digits Product(const Digits& a, const Digits& b);
   static long double Rounded(const Digits& digits, int lowest);

@@ -30,7 +30,7 @@ Kind KindOf(const FeatureDesc& desc) {
   return desc.has_hash() ? Kind::kText : Kind::kNumbers;
 }
 
-/// The words of the job, or those that a file or the training files were found to have.
+/// The words given in the job, or learned from a file or the training files.
 Result<WordList> WordsOf(const VocabularyStep& step, const FeatureState& state, TextRule rule) {
   const auto& words = step.words_size() > 0 ? step.words() : state.word();
   if (words.empty()) {
@@ -44,7 +44,7 @@ Result<WordList> WordsOf(const VocabularyStep& step, const FeatureState& state, 
   return WordList::Create({canonical.begin(), canonical.end()});
 }
 
-/// Where two words are one number, each stands for itself alone.
+/// If two words are the same number, each matches only itself.
 WordList WholeWordsOf(const VocabularyStep& step, const FeatureState& state) {
   std::vector<std::string_view> words;
   for (const std::string& word : step.words_size() > 0 ? step.words() : state.word())
@@ -80,7 +80,7 @@ Result<std::vector<double>> DefaultsOf(const FeatureSpec& spec, const FeatureSta
   return InvalidConfig("its default (default_from) is not known: a job that trains learns it, and its model keeps it");
 }
 
-/// Whether some characters have several bytes, and all are of UTF-8.
+/// Whether all characters are valid UTF-8 and some have several bytes.
 bool HasLongCharacters(std::string_view text) {
   bool has = false;
   for (size_t at = 0; at < text.size();) {
@@ -92,7 +92,7 @@ bool HasLongCharacters(std::string_view text) {
   return has;
 }
 
-/// `state` is what the feature was found to have; empty where nothing was.
+/// `state` has the feature's learned values; empty if there are none.
 Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, FeaturePlan::Use use, TextRule rule) {
   const FeatureDesc& from = *spec.desc;
   Feature feature;
@@ -105,7 +105,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   feature.missing = from.default_();
   feature.missing.append(Feature::kDefaultPadding, '\0');
   feature.strip = from.strip();
-  // Models of earlier rules were trained on what is left when bytes are taken off.
+  // Earlier models were trained with strings stripped by bytes.
   feature.strips_characters = rule == TextRule::kCanonical && HasLongCharacters(feature.strip);
   if (from.has_split()) feature.split = from.split().by();
   if (from.clip().has_min()) feature.least = from.clip().min();
@@ -113,7 +113,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
   feature.is_scaled = from.has_log1p() || from.has_standardize();
   feature.takes_log1p = from.has_log1p();
   feature.learns_mean = from.has_standardize() && !from.standardize().has_mean();
-  // A median or minimum that no float holds is infinite where nothing makes it smaller.
+  // A median or minimum beyond the range of float becomes infinite unless a later step reduces it.
   const bool is_put_as_it_is = !spec.makes_ids && !from.has_log1p();
   feature.learns_default =
       from.default_from() == FeatureDesc::MEAN || (from.default_from() != FeatureDesc::NONE && is_put_as_it_is);
@@ -174,7 +174,7 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
   for (const FeatureMistake& mistake : mistakes) report(mistake.path, mistake.message);
   if (!problems.empty()) return InvalidConfig(problems);
 
-  // Features are read from the last to the first, so that what one needs is known before its turn comes.
+  // Processes features from last to first, so that dependents come before their inputs.
   const std::unordered_set<std::string_view> of_slots(slots.begin(), slots.end());
   std::vector<bool> wanted(specs.size());
   std::vector<int> places(specs.size(), -1);
@@ -185,7 +185,7 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
   }
   std::shared_ptr<FeaturePlan> plan(new FeaturePlan);
   plan->text_rule_ = TextRuleOf(desc);
-  // A range may name tens of thousands of columns and features.
+  // A range can contain tens of thousands of columns and features.
   std::unordered_map<std::string, int> columns;
   std::unordered_map<std::string_view, int> features;
   std::unordered_map<std::string_view, const FeatureState*> states;

@@ -18,19 +18,19 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// The features of a job, compiled: which columns they read, and what becomes of each value. Names are resolved here,
-/// words are hashed here. Constant; shared by all threads, each with a FeatureRow of its own.
+/// The compiled features of a job: which columns they read and how they process values. Resolves names and hashes words
+/// in advance. Immutable; shared by all threads, each with its own FeatureRow.
 class FeaturePlan {
  public:
-  /// What a feature's values are made into.
+  /// The output of a feature.
   enum class Kind : uint8_t {
     kNumbers,  ///< floats
-    kBuckets,  ///< ids of numbers
-    kId,       ///< the id that a text says
-    kWord,     ///< the place in a vocabulary
-    kText,     ///< the hash of a text
+    kBuckets,  ///< ids of number ranges
+    kId,       ///< the id written in the text
+    kWord,     ///< the index in a vocabulary
+    kText,     ///< the hash of a string
     kCross,    ///< the hash of a combination
-    kTold,     ///< nothing: a listener is told numbers, or texts
+    kTold,     ///< none: a listener receives numbers or strings
   };
 
   struct Ngrams {
@@ -44,25 +44,25 @@ class FeaturePlan {
     double deviation = 1;
   };
 
-  /// One feature. Columns are places in columns(), others places in features().
+  /// One feature. `columns` are indices in columns(), `of` in features().
   struct Feature {
     std::string name;
     Kind kind = Kind::kText;
     bool makes_ids = false;
     bool is_dense = false;
-    bool tells_numbers = false;    ///< kTold: numbers in place of texts
-    bool hashes_ids = false;       ///< kBuckets, kId and kWord: the id's hash stands for it
-    bool takes_canonical = false;  ///< its words are canonical texts
-    bool is_plain_hash = false;    ///< kText of one column, of 64 bits, without steps before it
+    bool tells_numbers = false;    ///< kTold: numbers instead of strings
+    bool hashes_ids = false;       ///< kBuckets, kId and kWord: replace the id by its hash
+    bool takes_canonical = false;  ///< its words are canonical strings
+    bool is_plain_hash = false;    ///< kText of one column, 64 bits, without steps before it
     std::vector<int> columns;
     std::vector<int> of;
 
-    std::string missing;  ///< what stands for a value that is not there, padded for ReadNumber; see `has_default`
+    std::string missing;  ///< replaces a missing value, padded for ReadNumber; see `has_default`
     bool has_default = false;
-    std::vector<double> defaults;  ///< learned ones, of each column, after clip; none: see `missing`
+    std::vector<double> defaults;  ///< learned defaults per column, after clip; empty: see `missing`
     std::string strip;
-    bool strips_characters = false;  ///< of UTF-8, not bytes
-    std::string split;               ///< empty: a value is one
+    bool strips_characters = false;  ///< UTF-8 characters, not bytes
+    std::string split;               ///< empty: a single value
     std::optional<Ngrams> ngrams;
     std::optional<TimePart> time_part;
 
@@ -70,20 +70,20 @@ class FeaturePlan {
     double most = std::numeric_limits<double>::infinity();
     bool is_scaled = false;  ///< by log1p or standardize
     bool takes_log1p = false;
-    /// From the training files: numbers that no float holds are bad values, for a default as they are after clip, for
-    /// a mean as they are after log1p. A default is not among these where one such number does it no harm.
+    /// Learned from the training files, where numbers beyond the range of float are then bad values: for a default
+    /// after clip, for a mean after log1p. Not set for defaults that such a number does not distort.
     bool learns_default = false;
     bool learns_mean = false;
-    std::vector<Scale> scales;  ///< of each column; empty: numbers stay as they are
+    std::vector<Scale> scales;  ///< per column; empty: numbers are unchanged
     std::vector<double> boundaries;
 
     WordList words;
-    bool has_words_of_job = false;  ///< not of the training files
+    bool has_words_of_job = false;  ///< from the job, not the training files
     uint64_t oov_buckets = 1;
-    WordList whole_words;  ///< of oov_buckets 0: `words` with WholeNumberText of each; none where two are alike then
+    WordList whole_words;  ///< for oov_buckets 0: WholeNumberText of each word; empty if two would be equal
 
-    uint64_t seed = 0;     ///< of hashes
-    uint64_t buckets = 0;  ///< 0: hashes of 64 bits
+    uint64_t seed = 0;     ///< seed of hashes
+    uint64_t buckets = 0;  ///< 0: 64-bit hashes
 
     std::string_view default_text() const {
       return std::string_view(missing).substr(0, missing.size() - kDefaultPadding);
@@ -91,31 +91,31 @@ class FeaturePlan {
     static constexpr size_t kDefaultPadding = 24;
   };
 
-  /// Which rows are meant (DataFeedDesc.rows).
+  /// Selects rows by time (DataFeedDesc.rows).
   struct Times {
-    int column = 0;  ///< of columns()
+    int column = 0;  ///< index in columns()
     TimePart how;
     int64_t from = std::numeric_limits<int64_t>::min();
     int64_t until = std::numeric_limits<int64_t>::max();
   };
 
-  /// What a plan is for.
+  /// The purpose of a plan.
   enum class Use : uint8_t {
     kRows,
-    kStatistics,  ///< of the features, which need none to be read so: their values are told to a ValueListener alone
+    kStatistics,  ///< for feature statistics: values only go to a ValueListener
   };
-  /// Of the features named in `slots`, and of those that they need. kInvalidConfig with every mistake, a line each.
+  /// Compiles the features named in `slots` and their inputs. Fails with kInvalidConfig, one line per mistake.
   static Result<std::shared_ptr<const FeaturePlan>> Create(const DataFeedDesc& desc, std::span<const std::string> slots,
                                                            Use use = Use::kRows);
 
-  /// Columns that are read, each once.
+  /// The columns read, without duplicates.
   const std::vector<std::string>& columns() const { return columns_; }
-  /// In an order in which each comes behind those that it needs: that of the job.
+  /// In job order, so each feature follows its inputs.
   const std::vector<Feature>& features() const { return features_; }
   TextRule text_rule() const { return text_rule_; }
-  /// Nullopt: all rows are.
+  /// Nullopt: all rows.
   const std::optional<Times>& times() const { return times_; }
-  /// The feature of the i-th of `slots`.
+  /// The feature of slot i in `slots`.
   int FeatureOfSlot(size_t i) const { return slots_[i]; }
 
  private:
@@ -128,7 +128,7 @@ class FeaturePlan {
   std::optional<Times> times_;
 };
 
-/// The seed of a hash or cross: of its salt, or of the name of its feature.
+/// The seed of a hash or cross: its salt, or derived from its feature's name.
 uint64_t SeedOfHash(const HashStep& hash, std::string_view name);
 
 }  // namespace millrace

@@ -18,15 +18,15 @@ namespace {
 
 using Kind = FeaturePlan::Kind;
 
-/// A row with more combinations of a cross is a mistake of the job's, or damage.
+/// More combinations of a cross mean a faulty job or damaged data.
 constexpr size_t kMostCombinations = size_t{1} << 16;
 
-/// A value with more n-grams, or more bytes in them, is damage: each costs memory, and a packed file of a few kilobytes
-/// may have a line of megabytes.
+/// More n-grams in a value, or more bytes in them, mean damaged data: each costs memory, and a compressed file of a few
+/// kilobytes can contain a line of megabytes.
 constexpr size_t kMostNgrams = size_t{1} << 18;
 constexpr size_t kMostNgramBytes = size_t{1} << 26;
 
-/// N-grams of `least` to `most` of so many parts; most 16 of each.
+/// Number of n-grams of `least` to `most` of `parts` parts; `most` is at most 16.
 size_t CountOfNgrams(size_t parts, size_t least, size_t most) {
   size_t count = 0;
   for (size_t n = least; n <= std::min(most, parts); ++n) count += parts - n + 1;
@@ -39,7 +39,7 @@ std::string_view StrippedOfBytes(std::string_view text, std::string_view charact
   return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
 }
 
-/// The last character of a text that is not empty; a byte that is none is one of its own.
+/// The last character of a non-empty string; an invalid byte is a character.
 std::string_view LastCharacter(std::string_view text) {
   constexpr size_t kLongest = 4;
   for (size_t size = 1; size <= std::min(text.size(), kLongest); ++size) {
@@ -48,7 +48,7 @@ std::string_view LastCharacter(std::string_view text) {
   return text.substr(text.size() - 1);
 }
 
-/// As above, by characters of UTF-8 in place of bytes, which several characters share.
+/// Like above, by UTF-8 characters instead of bytes, which several characters share.
 std::string_view StrippedOfCharacters(std::string_view text, std::string_view characters) {
   const auto is_stripped = [&](std::string_view character) {
     return Utf8Length(character, 0) == character.size() && characters.find(character) != std::string_view::npos;
@@ -66,8 +66,8 @@ std::string_view Stripped(const FeaturePlan::Feature& feature, std::string_view 
   return feature.strips_characters ? StrippedOfCharacters(text, feature.strip) : StrippedOfBytes(text, feature.strip);
 }
 
-/// False for a finite number that no float holds: a single one, as programs write for a missing value, would leave
-/// nothing of all others in a mean.
+/// False for a finite number beyond the range of float: a single one, such as a marker for missing values, would
+/// dominate a mean.
 bool FitsFloat(double number) {
   return !std::isfinite(number) || std::abs(number) <= std::numeric_limits<float>::max();
 }
@@ -87,7 +87,7 @@ bool FeatureRow::Make(std::span<const std::string_view> columns, std::span<const
   const std::vector<Feature>& features = plan_->features();
   for (size_t i = 0; i < features.size(); ++i) {
     const Feature& feature = features[i];
-    // As most are: the hash of one text.
+    // The usual case: the hash of one string.
     if (feature.is_plain_hash && lists.empty()) [[likely]] {
       if (const std::string_view text = columns[static_cast<size_t>(feature.columns[0])]; !text.empty()) [[likely]] {
         plain_[i] = TextHash(feature.takes_canonical ? CanonicalText(text, &canonical_) : text, feature.seed);
@@ -154,7 +154,7 @@ bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const st
     return MakeNgrams(feature, i, values);
   }
   return std::all_of(list.begin(), list.end(), [&](std::string_view text) {
-    // One among others that is empty is a text without a value, for which nothing stands.
+    // An empty value in a list is a string without a value and has no default.
     return text.empty() || MakeColumn(feature, i, text, values);
   });
 }
@@ -163,7 +163,7 @@ bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view t
   if (!feature.strip.empty() && feature.split.empty()) text = Stripped(feature, text);
   if (text.empty()) [[unlikely]] {
     if (!feature.defaults.empty()) return MakeNumber(feature, i, text, values);
-    // What stands for a number that is missing is none of the numbers that are learned from.
+    // Statistics exclude defaults of missing numbers.
     const bool is_left_out = feature.kind == Kind::kTold && feature.tells_numbers && listener_ != nullptr;
     if (feature.has_default && !is_left_out) text = feature.default_text();
   }
@@ -266,7 +266,7 @@ bool FeatureRow::MakeValue(const Feature& feature, size_t i, std::string_view te
     case Kind::kText:
     case Kind::kCross: break;
   }
-  // The parts of a cross are hashes of 64 bits with the cross's seed.
+  // The parts of a cross are 64-bit hashes with the cross's seed.
   const uint64_t hash = TextHash(text, feature.seed);
   values.ids.push_back(feature.buckets == 0 || feature.kind == Kind::kCross ? hash : hash % feature.buckets);
   return true;
@@ -335,7 +335,7 @@ bool FeatureRow::Tell(const Feature& feature, size_t i, std::string_view text) {
     scaled = number;
     if (feature.is_scaled && !ScaleNumber(feature, i, text, &scaled)) return false;
   }
-  if (listener_ == nullptr) return true;  // a default is only checked
+  if (listener_ == nullptr) return true;  // only checks a default
   if (feature.tells_numbers) {
     listener_->OnNumber(place, i, number, scaled);
   } else {
@@ -379,7 +379,7 @@ bool FeatureRow::MakeWord(const Feature& feature, std::string_view text, Values&
   const uint64_t hash = TextHash(text);
   int64_t place = feature.words.Find(text, hash);
   if (place == WordList::kNone && feature.oov_buckets == 0) {
-    // Labels are written as 1, +1 and 1.0, and what is no word is an error here.
+    // Labels are written as 1, +1 and 1.0, and other words are an error here.
     const std::string_view whole = WholeNumberText(text);
     const uint64_t hash_of_whole = TextHash(whole);
     place = feature.words.Find(whole, hash_of_whole);
@@ -431,7 +431,7 @@ bool FeatureRow::MakeCross(const Feature& feature, std::span<const std::string_v
                   "at most " + std::to_string(kMostCombinations) + " combinations of values");
     }
   }
-  // The last part runs fastest, as in nested loops.
+  // The last part varies fastest, as in nested loops.
   for (size_t n = 0; n < combinations; ++n) {
     uint64_t chosen[kMostCrossed];
     for (size_t i = count, rest = n; i-- > 0; rest /= lists[i].size()) chosen[i] = lists[i][rest % lists[i].size()];
@@ -443,7 +443,7 @@ bool FeatureRow::MakeCross(const Feature& feature, std::span<const std::string_v
 
 Status CheckDefaults(const FeaturePlan& plan) {
   std::string problems;
-  // The plan outlives the row, so that it need not be owned.
+  // The plan outlives the row, so no ownership is needed.
   FeatureRow row({std::shared_ptr<const FeaturePlan>(), &plan});
   for (const FeaturePlan::Feature& feature : plan.features()) {
     std::string expected;

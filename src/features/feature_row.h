@@ -13,55 +13,54 @@
 
 namespace millrace {
 
-/// What is wrong with a value of a row.
+/// The error of a value in a row.
 struct FeatureError {
   enum class Kind : uint8_t {
-    kBadValue,  ///< the text is not what the feature takes
+    kBadValue,  ///< the string does not fit the feature
     kNegative,  ///< an id with a minus sign
     kOverflow,  ///< an id above 2^64 - 1
     kMissing,   ///< a dense feature has no value
     kTooMany,   ///< a cross has too many combinations
   };
   Kind kind = Kind::kBadValue;
-  int feature = 0;        ///< of the plan
-  int column = 0;         ///< of the plan; of a cross of features alone 0
-  std::string_view text;  ///< what was found: a part of the column's text, or of a default
+  int feature = 0;        ///< index in the plan
+  int column = 0;         ///< index in the plan; 0 for a cross of features only
+  std::string_view text;  ///< the faulty part of the column's string or of a default
   std::string expected;   ///< "a number"
 };
 
-/// Is told the values of features that have no statistics yet: those that these are taken of.
+/// Receives the values of features without statistics, from which these are computed.
 class ValueListener {
  public:
   virtual ~ValueListener() = default;
-  /// Of the `column`-th of its columns: after date_part and clip, and after all steps on numbers.
+  /// A number of its column `column`: after date_part and clip, and after all numeric steps.
   virtual void OnNumber(int feature, size_t column, double number, double scaled) = 0;
   virtual void OnText(int feature, std::string_view text) = 0;
 };
 
-/// Makes the values of the features of a plan from the texts of its columns, row by row. One thread. Allocates nothing
-/// once it has seen the largest row, takes no lock and looks up no name.
+/// Computes the feature values of a plan from the strings of its columns, row by row. One thread. Does not allocate
+/// once it has seen the largest row, does not lock, and does not look up names.
 class FeatureRow {
  public:
-  /// `listener`, of a plan for statistics, must outlive it.
+  /// `listener`, for a statistics plan, must outlive it.
   explicit FeatureRow(std::shared_ptr<const FeaturePlan> plan, ValueListener* listener = nullptr);
 
-  /// Texts of a column that has several.
+  /// The strings of a column with several values.
   using List = std::span<const std::string_view>;
 
-  /// `columns`: the texts of plan().columns(), of which the empty ones are missing; kNumberPadding bytes behind each
-  /// may be read. `lists`, where a format has such, are as many: one that is not empty stands in place of the column's
-  /// text. False, and error() says why, for a row that cannot be used.
+  /// `columns`: the strings of plan().columns(), empty if missing; kNumberPadding bytes after each are readable.
+  /// `lists`, if the format has any, has the same size: a non-empty list replaces the column's string. Returns false
+  /// for an unusable row; error() has the reason.
   bool Make(std::span<const std::string_view> columns, std::span<const List> lists = {});
 
-  /// Whether what stands for missing values of a feature of the plan is what it takes; else `expected` says what that
-  /// is.
+  /// Whether the default of a feature is a valid value for it; otherwise sets `expected`.
   bool TakesDefault(const FeaturePlan::Feature& feature, std::string* expected);
 
-  /// The values of a feature in the last row; those of a feature without ids, or with, are empty.
+  /// The values of a feature in the last row; one of the two is empty, depending on the feature's type.
   std::span<const uint64_t> ids(int feature) const { return made_[static_cast<size_t>(feature)]; }
   std::span<const float> floats(int feature) const { return values_[static_cast<size_t>(feature)].floats; }
   const FeatureError& error() const { return error_; }
-  /// Whether a row had a word of the feature's vocabulary, and the first text of a row that is none, or nothing.
+  /// Whether any row had a word of the feature's vocabulary, and the first string that is not in it, or empty.
   bool has_words(int feature) const { return seen_[static_cast<size_t>(feature)].has_some; }
   const std::string& other_word(int feature) const { return seen_[static_cast<size_t>(feature)].other; }
   const FeaturePlan& plan() const { return *plan_; }
@@ -78,23 +77,23 @@ class FeatureRow {
   };
 
   bool MakeFeature(const Feature& feature, std::span<const std::string_view> columns, Values& values);
-  /// The i-th column of the feature, of the row.
+  /// The feature's column i in the row.
   bool TakeColumn(const Feature& feature, size_t i, std::span<const std::string_view> columns, Values& values);
   bool MakeColumn(const Feature& feature, size_t i, std::string_view text, Values& values);
   bool MakeParts(const Feature& feature, size_t i, std::string_view text, Values& values);
-  /// Of the parts that were gathered.
+  /// From the collected parts.
   bool MakeNgrams(const Feature& feature, size_t i, Values& values);
-  /// The canonical text of the k-th part, of a feature that takes these.
+  /// The canonical string of part k, if the feature uses these.
   std::string_view PartOf(const Feature& feature, std::string_view text, size_t k);
-  /// Counts n-grams of the column; false for too many.
+  /// Counts n-grams of the column; false if there are too many.
   bool TakeNgrams(size_t count);
   bool MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values);
   bool MakeValue(const Feature& feature, size_t i, std::string_view text, Values& values);
   /// A number, or its bucket, after all steps; the learned default for an empty text.
   bool MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values);
-  /// The number of a text, after date_part and clip.
+  /// The number in a string, after date_part and clip.
   bool ReadNumberOf(const Feature& feature, std::string_view text, double* number);
-  /// The steps behind these: log1p and standardize, of a feature that `is_scaled`.
+  /// The following steps, of a feature that `is_scaled`: log1p and standardize.
   bool ScaleNumber(const Feature& feature, size_t i, std::string_view text, double* number);
   bool Tell(const Feature& feature, size_t i, std::string_view text);
   bool MakeId(const Feature& feature, std::string_view text, Values& values);
@@ -104,26 +103,26 @@ class FeatureRow {
   bool FailTime(const Feature& feature, std::string_view text);
   bool Fail(FeatureError::Kind kind, std::string_view text, std::string expected);
 
-  static constexpr size_t kMostCrossed = 8;  ///< parts; ReadFeatures refuses more
+  static constexpr size_t kMostCrossed = 8;  ///< parts; ReadFeatures rejects more
 
   std::shared_ptr<const FeaturePlan> plan_;
   ValueListener* listener_;
   std::vector<Values> values_;                   ///< by feature
-  std::vector<uint64_t> plain_;                  ///< of plain hashes, by feature
-  std::vector<Seen> seen_;                       ///< of vocabularies, by feature
-  std::vector<std::span<const uint64_t>> made_;  ///< the ids of each, wherever they lie
-  std::vector<Values> crossed_;                  ///< what the columns of a cross are
-  std::vector<std::string_view> parts_;          ///< of a text, for n-grams
-  std::vector<size_t> characters_;               ///< where those of a part begin, and its end
-  size_t ngrams_ = 0;                            ///< of the column that is made
+  std::vector<uint64_t> plain_;                  ///< plain hashes, by feature
+  std::vector<Seen> seen_;                       ///< for vocabularies, by feature
+  std::vector<std::span<const uint64_t>> made_;  ///< the ids of each feature, wherever stored
+  std::vector<Values> crossed_;                  ///< the values of a cross's columns
+  std::vector<std::string_view> parts_;          ///< parts of a string, for n-grams
+  std::vector<size_t> characters_;               ///< character offsets in a part, and its end
+  size_t ngrams_ = 0;                            ///< in the current column
   std::string joined_;                           ///< an n-gram
-  std::string canonical_;                        ///< the canonical text of a column, where it has another one
-  std::deque<std::string> canonical_parts_;      ///< likewise of its parts
-  std::span<const List> lists_;                  ///< of the row that is made
+  std::string canonical_;                        ///< the canonical string of a column, if different
+  std::deque<std::string> canonical_parts_;      ///< canonical strings of its parts
+  std::span<const List> lists_;                  ///< of the current row
   FeatureError error_;
 };
 
-/// Whether the defaults of a plan are values that its features take: kInvalidConfig with each that is not.
+/// Fails with kInvalidConfig, naming each default of a plan that is not a valid value for its feature.
 Status CheckDefaults(const FeaturePlan& plan);
 
 }  // namespace millrace

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-/// As ExpandSlotRange of names of columns, which others chose: "a\\..b" is the one column "a..b".
+/// Like ExpandSlotRange for column names, which others choose: "a\\..b" is the single column "a..b".
 Result<std::vector<std::string>> ExpandColumnRange(const std::string& name) {
   constexpr std::string_view kDots = "\\..";
   size_t at = name.find(kDots);
@@ -259,7 +259,7 @@ class SpecReader {
   std::map<std::string, int, std::less<>> places_;
 };
 
-/// Checks that columns that are known before any file is read are there.
+/// Checks column names that are known before reading files.
 void CheckColumns(const std::vector<FeatureSpec>& features, const std::vector<std::string>& names,
                   std::vector<FeatureMistake>* mistakes) {
   if (names.empty()) return;
@@ -341,7 +341,7 @@ std::vector<std::string> WordColumns(const DataFeedDesc& desc) {
   for (const FeatureSpec& feature : ReadFeatures(desc, &ignored)) {
     const FeatureDesc& how = *feature.desc;
     const bool is_number = how.has_id() || how.has_bucketize() || how.has_date_part();
-    // A vocabulary that refuses other words takes 1, +1 and 1.0 for the same.
+    // A vocabulary that rejects other words treats 1, +1 and 1.0 as equal.
     const bool is_closed = how.vocabulary().oov_buckets() == 0 && how.vocabulary().words_size() > 0 && !how.has_cross();
     if (is_number || is_closed || !(how.has_hash() || how.has_vocabulary() || how.has_cross())) continue;
     columns.insert(feature.columns.begin(), feature.columns.end());

@@ -219,7 +219,7 @@ Status FeatureStatistics::FinishColumns(const Gathered& gathered, FeatureState* 
     }
     state->add_mean(static_cast<double>(column.sum.Value() / static_cast<long double>(column.count)));
     const auto deviation = static_cast<double>(ExactSum::Deviation(column.sum, column.squares, column.count));
-    // Numbers that are all alike become 0, not nothing.
+    // Equal numbers become 0 instead of being undefined.
     state->add_deviation(deviation == 0 ? 1 : deviation);
     state->add_numbers(column.count);
   }

@@ -19,37 +19,36 @@
 
 namespace millrace {
 
-/// Whether features of `desc` need statistics that it does not have.
+/// Whether features of `desc` need statistics that it lacks.
 bool NeedsStatistics(const DataFeedDesc& desc);
 
-/// What to warn of, a line each, when statistics are taken: a default that lies far from the numbers of its column, so
-/// that rows without a value weigh more than any other. `desc` has the statistics.
+/// Warnings, one line each, after statistics were computed: a default far from its column's numbers gives rows without
+/// a value an excessive weight. `desc` must have the statistics.
 std::vector<std::string> FarDefaults(const DataFeedDesc& desc);
 
-/// Lets features read columns without what they are to learn from the training files.
+/// Removes learned values, so features can read columns without them.
 void ForgetStatistics(DataFeedDesc* desc);
 
-/// Gathers what features must know of the training files: means and deviations, quantiles, words. Numbers that are not
-/// finite are left out. What comes of it does not hang on the order of rows, nor on how they are divided among
-/// gatherers that are added up. One thread.
+/// Collects statistics of the training files for features: means and deviations, quantiles, words. Ignores non-finite
+/// numbers. The result does not depend on the order of rows, or on their distribution over collectors that are added.
+/// One thread.
 class FeatureStatistics final : private ValueListener {
  public:
-  /// Of the features that lack statistics.
+  /// For the features that lack statistics. Fails with kInvalidConfig like FeaturePlan::Create.
   static Result<std::unique_ptr<FeatureStatistics>> Create(const DataFeedDesc& desc);
 
-  /// The columns that they are taken of.
+  /// The plan with the columns to read.
   const FeaturePlan& plan() const { return row_.plan(); }
-  /// Adds a row, as FeatureRow::Make takes it. False, and error() says why, for a row that cannot be used, of which
-  /// nothing is added.
+  /// Adds a row; see FeatureRow::Make. Returns false for an unusable row, which adds nothing; error() has the reason.
   bool AddRow(std::span<const std::string_view> columns, std::span<const FeatureRow::List> lists = {});
   const FeatureError& error() const { return row_.error(); }
   void Add(const FeatureStatistics& other);
-  /// Appends what was gathered to a message of a process of the same build; AddFrom adds what one of the same features
-  /// put. kInternal for other bytes.
+  /// Appends the statistics to a message; AddFrom adds those of a process of the same build with the same features.
+  /// AddFrom fails with kInternal for a malformed message.
   void Put(WireWriter* out) const;
   Status AddFrom(WireReader* in);
 
-  /// Writes what was gathered into `states`. kBadData for a feature of which no row had a value, with its name.
+  /// Writes the statistics to `states`. Fails with kBadData, naming a feature without any value.
   Status Finish(FeatureStates* states) const;
 
  private:
@@ -64,7 +63,7 @@ class FeatureStatistics final : private ValueListener {
       count += other.count;
     }
   };
-  /// Numbers of a column of which a default is learned: the field that this takes.
+  /// Numbers of a column for a learned default: the fields it needs.
   struct Default {
     ExactSum sum;
     QuantileCounts counts;
@@ -75,12 +74,12 @@ class FeatureStatistics final : private ValueListener {
     void Add(const Default& other);
   };
   struct Gathered {
-    std::vector<Column> columns;    ///< of a standardize step
-    std::vector<Default> defaults;  ///< of each column; none: nothing is learned for missing numbers
+    std::vector<Column> columns;    ///< for a standardize step
+    std::vector<Default> defaults;  ///< by column; empty: no learned default
     QuantileCounts quantiles;
     WordCounts words;
     FeatureDesc::LearnedDefault default_from = FeatureDesc::NONE;
-    int parts = 0;  ///< of quantiles
+    int parts = 0;  ///< number of quantiles
     int64_t min_count = 1;
     int64_t max_size = 0;
   };
@@ -89,7 +88,7 @@ class FeatureStatistics final : private ValueListener {
     size_t column;
     double number;
     double scaled;
-    size_t begin;  ///< of the text in texts_
+    size_t begin;  ///< offset in texts_
     size_t size;
   };
 
@@ -103,8 +102,8 @@ class FeatureStatistics final : private ValueListener {
 
   FeatureRow row_;
   std::vector<Gathered> gathered_;  ///< by feature of the plan
-  std::vector<Value> values_;       ///< of the row that is made
-  std::string texts_;               ///< likewise
+  std::vector<Value> values_;       ///< of the current row
+  std::string texts_;               ///< of the current row
   int64_t rows_ = 0;
 };
 

@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-/// Reads "-12.345" of at most seven digits on each side of the point: numbers of 14 digits and powers of ten up to 7
-/// are exact as doubles, so that their quotient is rounded once. False: leave it to the standard library.
+/// Reads "-12.345" with at most seven digits on each side of the point: numbers of 14 digits and powers of ten up to 7
+/// are exact as doubles, so their quotient is rounded once. False: use the standard library.
 bool ReadPlain(const char* at, const char* end, double* value) {
   const bool is_negative = *at == '-';
   if (is_negative) ++at;

@@ -5,14 +5,14 @@
 
 namespace millrace {
 
-/// Bytes behind a text that ReadNumber may read, whatever they are.
+/// Bytes after a string that ReadNumber can read, with any content.
 inline constexpr size_t kNumberPadding = 24;
 
-/// Reads all of `text` as a decimal number, rounded to the nearest double: "12", "-0.5", "+3", "1e-7", "nan", "inf".
-/// False for anything else, nothing among it, and for numbers that no double holds.
+/// Parses all of `text` as a decimal number, rounded to the nearest double: "12", "-0.5", "+3", "1e-7", "nan", "inf".
+/// Returns false for anything else, including an empty string and numbers beyond the range of double.
 bool ReadNumber(std::string_view text, double* value);
 
-/// "7" of "+7" and "7.0", "-1" of "-1.0": a whole number as it is written otherwise; another text as it is.
+/// The plain form of an integer: "7" for "+7" and "7.0", "-1" for "-1.0"; other strings are unchanged.
 std::string_view WholeNumberText(std::string_view text);
 
 }  // namespace millrace

@@ -63,7 +63,7 @@ void QuantileCounts::Coarsen() {
   std::vector<uint64_t> keys;
   for (const auto& [key, count] : counts_) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
-  // Neighbours stay apart as long as fewer bits are dropped than they differ in.
+  // Neighbors stay separate unless all bits in which they differ are dropped.
   size_t apart[65] = {};
   for (size_t i = 1; i < keys.size(); ++i) ++apart[std::bit_width(keys[i] ^ keys[i - 1])];
   int bits = 64;
@@ -78,7 +78,7 @@ std::vector<double> QuantileCounts::Boundaries(int parts) const {
   int64_t below = 0;
   int part = 1;
   for (size_t i = 0; i < sorted.size(); ++i) {
-    // The next part begins with the number at this place of all, sorted, from 0.
+    // Index in the sorted numbers, from 0, at which the next part starts.
     const auto begin = [&] { return count_ * part / parts; };
     const int64_t end = below + sorted[i].second;
     const bool begins_here = part < parts && begin() < end;

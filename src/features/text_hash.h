@@ -7,13 +7,12 @@
 
 namespace millrace {
 
-/// The hash of features: XXH3 of 64 bits, with a seed, as everybody computes it (docs/features.md). Any thread.
+/// The hash of features: 64-bit XXH3 with a seed, compatible with other implementations (docs/features.md). Any thread.
 inline uint64_t TextHash(std::string_view text, uint64_t seed = 0) {
   return XXH3_64bits_withSeed(text.data(), text.size(), seed);
 }
 
-/// The hash of an id, as of its eight bytes, the lowest first: what `hash {}` makes of bucketize, vocabulary and
-/// date_part.
+/// The hash of an id's eight bytes, lowest first: `hash {}` applied to bucketize, vocabulary and date_part.
 inline uint64_t HashOfId(uint64_t id, uint64_t seed) {
   return TextHash({reinterpret_cast<const char*>(&id), sizeof(id)}, seed);
 }

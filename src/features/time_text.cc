@@ -35,7 +35,7 @@ bool Take(std::string_view* text, char c) {
   return true;
 }
 
-/// Z, +01, +01:00, +0100 or nothing.
+/// Z, +01, +01:00, +0100 or empty.
 bool ReadZone(std::string_view text, std::optional<int>* offset_minutes) {
   *offset_minutes = std::nullopt;
   if (text.empty()) return true;
@@ -58,7 +58,7 @@ bool ReadEpoch(std::string_view text, const TimePart& how, int64_t* seconds) {
   double number = 0;
   if (!ReadNumber(text, &number)) return false;
   if (how.format == DatePartStep::EPOCH_MILLISECONDS) number /= 1000;
-  // Some 8,000 years, beyond which a number of another unit is meant; not a number is refused as well.
+  // About 8,000 years; a larger number has another unit. Also rejects NaN.
   constexpr double kMost = 2.5e11;
   if (!(std::abs(number) <= kMost)) return false;
   *seconds = static_cast<int64_t>(std::floor(number)) + int64_t{60} * how.utc_offset_minutes;
@@ -169,7 +169,7 @@ std::string_view ExpectedTime(DatePartStep::Format format) {
 std::string ExpectedTimeFor(std::string_view found, DatePartStep::Format format) {
   std::string expected(ExpectedTime(format));
   if (IsoTime time; ReadIsoTime(found, &time)) return expected + " (format: ISO_8601 reads what was found)";
-  // Moments from 1973 to 2286.
+  // Times from 1973 to 2286.
   const size_t digits = std::min(found.find_first_not_of("0123456789"), found.size());
   const bool is_number = digits == found.size() || found.substr(digits) == ".0";
   const bool is_seconds = digits == 9 || digits == 10;

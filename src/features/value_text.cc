@@ -16,11 +16,11 @@ namespace {
 
 constexpr size_t kLongestFloat = 48;
 
-/// A decimal number in its parts: "-12.5e+07".
+/// The parts of a decimal number: "-12.5e+07".
 struct Decimal {
   std::string_view whole;
   std::string_view fraction;
-  std::string_view exponent;  ///< with its sign; empty: there is none
+  std::string_view exponent;  ///< with sign; empty: none
 };
 
 size_t DigitsOf(std::string_view text) {
@@ -29,7 +29,7 @@ size_t DigitsOf(std::string_view text) {
   return count;
 }
 
-/// Cuts a number with a point or an exponent; false for other texts.
+/// Splits a number with a point or an exponent; false for other strings.
 bool CutDecimal(std::string_view text, Decimal* parts) {
   constexpr size_t kMostOfExponent = 3;
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -51,16 +51,16 @@ bool CutDecimal(std::string_view text, Decimal* parts) {
   return digits == text.size() && digits > 0 && digits <= kMostOfExponent;
 }
 
-/// Whether an exponent is written as programs write one. Tokens of hexadecimal digits are words: as numbers, "0e12" and
-/// "0e34" would be the same one, and so would "1e2" and "1e02".
+/// Whether an exponent is in the form that programs write. Tokens of hexadecimal digits are words: as numbers, "0e12"
+/// and "0e34" would be equal, and so would "1e2" and "1e02".
 bool IsExponentOfPrograms(const Decimal& parts) {
   const bool has_sign = parts.exponent[0] == '+' || parts.exponent[0] == '-';
   const bool is_zero = parts.whole == "0" && parts.fraction.find_first_not_of('0') == std::string_view::npos;
   return has_sign || (!is_zero && (parts.exponent[0] != '0' || parts.exponent.size() == 1));
 }
 
-/// Whether a program that writes the fewest digits may have written it: other numbers are words, such as the versions
-/// "1.1" and "1.10", or more than a double holds.
+/// Whether a program that writes the fewest digits can have written it: other numbers are words, such as the versions
+/// "1.1" and "1.10", or exceed a double's precision.
 bool HasNoNeedlessDigit(const Decimal& parts) {
   constexpr size_t kMostDigits = 17;
   const bool has_exponent = !parts.exponent.empty();
@@ -81,10 +81,10 @@ bool HasNoNeedlessDigit(const Decimal& parts) {
 }
 
 std::string_view CanonicalNumber(std::string_view text, std::string* scratch) {
-  constexpr size_t kAlwaysExact = 15;  // digits that a double keeps
+  constexpr size_t kAlwaysExact = 15;  // digits that a double preserves
   Decimal parts;
   if (!CutDecimal(text, &parts) || !HasNoNeedlessDigit(parts)) return text;
-  // Most are as Python writes them already.
+  // Most are already in Python's form.
   const bool is_near_one = parts.whole != "0" || parts.fraction == "0" || parts.fraction.substr(0, 4) > "0000";
   if (parts.exponent.empty() && is_near_one && parts.whole.size() + parts.fraction.size() <= kAlwaysExact) return text;
   double value = 0;
@@ -149,7 +149,7 @@ std::string_view TextOfFloat(double value, std::string* text) {
 
 std::string_view CanonicalTextOfNumber(std::string_view text, std::string* scratch) {
   constexpr size_t kShortestTime = sizeof("2026-11-26T10:00") - 1;
-  // Most are whole numbers.
+  // Most are integers.
   size_t at = text[0] == '-' ? 1 : 0;
   while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
   if (at == text.size()) return text;

@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-/// Counts how often each text stands somewhere. Holds every different text. One thread.
+/// Counts occurrences of strings. Stores every distinct string. One thread.
 class WordCounts {
  public:
   void Add(std::string_view word, int64_t count = 1) {
@@ -28,8 +28,7 @@ class WordCounts {
   void Add(const WordCounts& other) {
     for (const auto& [word, count] : other.counts_) Add(word, count);
   }
-  /// Appends what was counted to a message; AddFrom adds what a message has. It fails (WireReader::ok) where that is
-  /// none.
+  /// Appends the counts to a message; AddFrom adds those in a message and fails (WireReader::ok) if it is malformed.
   void Put(WireWriter* out) const {
     out->Put(static_cast<uint64_t>(counts_.size()));
     for (const auto& [word, count] : counts_) {
@@ -44,7 +43,7 @@ class WordCounts {
       Add(word, in->Get<int64_t>());
     }
   }
-  /// The most frequent first; of those that are as frequent, the one whose bytes are less. Valid until the next Add.
+  /// By descending count, ties by bytes. Valid until the next Add.
   std::vector<std::pair<std::string_view, int64_t>> Sorted() const;
 
  private:

@@ -9,17 +9,17 @@
 
 namespace millrace {
 
-/// The words of a vocabulary, found by their bytes. Constant; any thread.
+/// The words of a vocabulary, looked up by bytes. Immutable; any thread.
 class WordList {
  public:
   static constexpr int64_t kNone = -1;
 
   WordList() = default;
-  /// `words` are not empty and differ: kInvalidConfig otherwise.
+  /// Fails with kInvalidConfig if a word is empty or duplicated or there are too many.
   static Result<WordList> Create(const std::vector<std::string_view>& words);
 
   int64_t size() const { return static_cast<int64_t>(hashes_.size()); }
-  /// Its place, or kNone. `hash` is TextHash(word).
+  /// The word's index, or kNone. `hash` is TextHash(word).
   int64_t Find(std::string_view word, uint64_t hash) const {
     if (places_.empty()) return kNone;
     for (size_t at = hash & mask_;; at = (at + 1) & mask_) {
@@ -36,10 +36,10 @@ class WordList {
     return std::string_view(text_).substr(begins_[place], begins_[place + 1] - begins_[place]);
   }
 
-  std::string text_;              ///< the words, end to end
-  std::vector<size_t> begins_;    ///< of each, and their end
-  std::vector<uint64_t> hashes_;  ///< of each
-  std::vector<uint32_t> places_;  ///< by hash, at most half of them full
+  std::string text_;              ///< the concatenated words
+  std::vector<size_t> begins_;    ///< offset of each word, and the end
+  std::vector<uint64_t> hashes_;  ///< hash of each word
+  std::vector<uint32_t> places_;  ///< by hash, at most half full
   size_t mask_ = 0;
 };
 

@@ -33,7 +33,7 @@ void AppendTexts(std::string_view name, std::span<const std::string> texts, std:
   out->push_back(']');
 }
 
-// [values, 1] for a sparse slot; a dense one's shape with the last -1 replaced by what is left.
+// [values, 1] for a sparse slot; a dense slot's shape with the last -1 replaced by the remaining size.
 std::vector<uint64_t> ShapeOf(const SlotSpec& slot, size_t values) {
   if (!slot.is_dense) return {values, 1};
   std::vector<uint64_t> shape;
@@ -62,7 +62,7 @@ void AppendSlot(const SlotBatch& batch, const SlotSpec& slot, std::string* out) 
   out->push_back('}');
 }
 
-// The values of one row of one slot, for a table.
+// Appends the values of one row of one slot, for a table.
 void AppendCell(const SlotBatch& batch, const SlotSpec& slot, int row, int max_values, std::string* out) {
   const auto index = static_cast<size_t>(row);
   const auto width = static_cast<size_t>(slot.width);

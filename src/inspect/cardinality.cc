@@ -36,7 +36,7 @@ void IdCounts::Add(uint64_t id, bool clicked) {
   if (counts_.size() > bound_) Forget();
 }
 
-// Takes the median count from every id and drops those that have none left, so that at least half of them go.
+// Subtracts the median count from every id and drops those without a remaining count, at least half.
 void IdCounts::Forget() {
   std::vector<int64_t> counts;
   counts.reserve(counts_.size());
@@ -52,7 +52,7 @@ void IdCounts::Forget() {
       it = counts_.erase(it);
       continue;
     }
-    // Clicks shrink with the count, so that their ratio stays.
+    // Clicks shrink with the count, to keep their ratio.
     const double kept = static_cast<double>(left) / static_cast<double>(count.count);
     count.clicks = std::llround(static_cast<double>(count.clicks) * kept);
     count.count = left;

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// Estimates how many different ids it saw, within about 0.8 %, in 16 KiB: HyperLogLog (Flajolet et al. 2007) with
-/// linear counting for small numbers. One thread.
+/// Estimates the number of distinct ids within about 0.8 %, in 16 KiB: HyperLogLog (Flajolet et al. 2007) with linear
+/// counting for small numbers. One thread.
 class HyperLogLog {
  public:
   void Add(uint64_t id);
@@ -20,14 +20,14 @@ class HyperLogLog {
   std::array<uint8_t, 1 << kIndexBits> registers_{};
 };
 
-/// How often each id occurs: exactly while there are at most `bound` different ones; after that rare ids are forgotten
-/// and the counts of the others are lower bounds (Misra and Gries 1982). One thread.
+/// Counts ids: exactly up to `bound` distinct ones; beyond that, rare ids are dropped and other counts are lower bounds
+/// (Misra and Gries 1982). One thread.
 class IdCounts {
  public:
   struct Entry {
     uint64_t id = 0;
     int64_t count = 0;
-    int64_t clicks = 0;  ///< rows with a positive label among them
+    int64_t clicks = 0;  ///< of these, rows with a positive label
   };
 
   explicit IdCounts(size_t bound) : bound_(bound) {}
@@ -35,11 +35,11 @@ class IdCounts {
   void Add(uint64_t id, bool clicked);
 
   bool exact() const { return forgotten_ == 0; }
-  /// Number of different ids: exact, or HyperLogLog's.
+  /// Number of distinct ids: exact, or HyperLogLog's estimate.
   double cardinality() const { return exact() ? static_cast<double>(counts_.size()) : sketch_.Estimate(); }
-  /// Counts of Top() are too low by this at most; 0 when exact.
+  /// Maximum error of the counts in Top(), which are never too high; 0 if exact.
   int64_t largest_error() const { return forgotten_; }
-  /// The most frequent ids; equal ones by id.
+  /// The most frequent ids; ties by id.
   std::vector<Entry> Top(size_t entries) const;
 
  private:

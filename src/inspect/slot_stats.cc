@@ -71,7 +71,7 @@ void DatasetStats::AddSlot(const SlotBatch& batch, const SlotSpec& slot) {
       const bool is_id = slot.type == SlotType::kUint64;
       const bool zero = is_id ? batch.ids(slot.id)[i] == 0 : batch.floats(slot.id)[i] == 0;
       stats.zeros += zero ? 1 : 0;
-      // The share of ones is the label's rate; a label of 0 is there.
+      // The fraction of ones is the label's rate, so a label of 0 counts as present.
       covered |= !zero || slot.id == label_;
       if (is_id) {
         stats.ids.Add(batch.ids(slot.id)[i], clicked_[row]);

@@ -16,38 +16,38 @@ namespace millrace {
 
 class SlotBatch;
 
-/// What one slot holds, over all rows seen.
+/// Statistics of one slot over all rows seen.
 struct SlotStats {
   explicit SlotStats(size_t exact_ids) : ids(exact_ids) {}
 
   int64_t covered_rows = 0;  ///< rows with a value other than 0
   int64_t values = 0;
   int64_t zeros = 0;
-  std::map<uint64_t, int64_t> lengths;  ///< rows by their number of values; above 16 the next power of two
-  IdCounts ids;                         ///< of uint64 slots
-  int64_t non_finite = 0;               ///< of float slots, as all below; left out of these
+  std::map<uint64_t, int64_t> lengths;  ///< rows by number of values; above 16, rounded up to a power of two
+  IdCounts ids;                         ///< for uint64 slots
+  int64_t non_finite = 0;               ///< for float slots, like all below, which exclude these values
   double minimum = 0;
   double maximum = 0;
   ExactSum sum;
   ExactSum squares;
 };
 
-/// Gathers statistics of every used slot from batches. One thread; memory is bounded by `exact_ids` ids a slot.
+/// Collects statistics of every used slot from batches. One thread; memory is bounded by `exact_ids` ids per slot.
 class DatasetStats {
  public:
-  /// `label` names the slot whose positive values are clicks; empty, or not a used slot: no label rates.
+  /// `label` is the slot whose positive values are clicks; empty or unused: no label rates.
   DatasetStats(const SlotSchema& schema, std::string_view label, size_t exact_ids);
 
   void Add(const SlotBatch& batch);
 
   int64_t rows() const { return rows_; }
   const SlotStats& slot(SlotId id) const { return slots_[static_cast<size_t>(id)]; }
-  /// Share of rows with a positive label; nothing without a label slot or rows.
+  /// Fraction of rows with a positive label; nullopt without a label slot or rows.
   std::optional<double> label_rate() const;
 
   /// {"rows":n,"label":"NAME","label_rate":r,"slots":{"NAME":{...}}} on one line, without a newline.
   std::string AsJson(size_t top) const;
-  /// The same for people.
+  /// The same as readable text.
   std::string AsTable(size_t top) const;
 
  private:
@@ -60,7 +60,7 @@ class DatasetStats {
   int64_t rows_ = 0;
   int64_t clicks_ = 0;
   int64_t odd_labels_ = 0;     // neither 0 nor 1
-  std::vector<bool> clicked_;  // of the current batch
+  std::vector<bool> clicked_;  // in the current batch
 };
 
 }  // namespace millrace

@@ -6,19 +6,19 @@
 
 namespace millrace {
 
-/// What a calibration makes of a probability. Views its points.
+/// Maps a probability to a calibrated one. Refers to its points.
 struct CalibrationMap {
-  /// Of a line through the logits, where there are no points.
+  /// Without points: a line through the logits.
   float slope = 1;
   float intercept = 0;
-  /// Probabilities, rising, and what becomes of them, as many. Between two of them stands what a line gives; outside,
-  /// what becomes of the nearest.
+  /// Ascending probabilities and their calibrated values. Interpolates linearly between them; outside, uses the
+  /// nearest.
   std::span<const float> points = {};
   std::span<const float> values = {};
   float center = 0;  ///< the logit whose result is sigmoid(intercept)
 };
 
-/// Probabilities nearer to 0 or 1 are taken for these: their logits are finite, also in single precision.
+/// Bounds for probabilities, so that logits are finite, also in single precision.
 inline constexpr float kLeastShare = 1e-9F;
 inline constexpr float kMostShare = 0.99999994F;
 
@@ -27,7 +27,7 @@ inline double LogitOf(float share) {
   return std::log(p / (1 - p));
 }
 
-/// NaN stays NaN. In the time of a binary search of the points.
+/// NaN stays NaN. Costs a binary search over the points.
 inline float Calibrated(const CalibrationMap& map, float share) {
   if (std::isnan(share)) return share;
   if (map.points.empty()) {

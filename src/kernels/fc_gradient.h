@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// The passes of a fully connected layer's gradient beside its products, at one SimdLevel. Results are equal to the
-/// last bit at each of them: a column is added up from the first row to the last.
+/// The elementwise parts of a fully connected layer's gradient, at one SimdLevel. Results are bit-identical at all
+/// levels, because a column is summed from the first row to the last.
 struct FcGradientKernels {
   /// to[r][c] = out[r][c] > 0 ? grad[r][c] : 0, and sums[c] = the sum of column c of `to`; `sums` may be null.
   void (*relu)(const float* out, const float* grad, int64_t rows, int64_t width, float* to, float* sums);
@@ -15,9 +15,9 @@ struct FcGradientKernels {
   void (*column_sums)(const float* grad, int64_t rows, int64_t width, float* sums);
 };
 
-/// The kernels of a level, which must not be above DetectSimdLevel().
+/// The kernels of a level, which must not exceed DetectSimdLevel().
 const FcGradientKernels& FcGradientAt(SimdLevel level);
-/// The kernels of the widest level of this processor.
+/// The kernels of this processor's widest level.
 const FcGradientKernels& FcGradient();
 
 }  // namespace millrace

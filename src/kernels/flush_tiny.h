@@ -6,9 +6,9 @@
 
 namespace millrace {
 
-/// Makes this thread's floats that are nearer to 0 than 1.2e-38 (subnormal ones) exactly 0 while it lives: those that
-/// are read and those that come out. For updates: a moment without gradients shrinks to such a float and stays there,
-/// and arithmetic with one takes a hundred times as long. On processors other than x86-64 it does nothing.
+/// While alive, flushes this thread's subnormal floats (closer to 0 than 1.2e-38) to 0, as inputs and as results. Used
+/// for updates: a moment without gradients decays to a subnormal and stays there, and arithmetic on it takes a hundred
+/// times as long. No-op except on x86-64.
 class FlushTiny {
  public:
 #ifdef __x86_64__

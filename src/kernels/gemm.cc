@@ -15,7 +15,7 @@
 #include "kernels/row_product.h"
 #include "kernels/simd_dispatch.h"
 
-// Of libgomp, which oneDNN brings along; its header needs the compiler's OpenMP mode.
+// From libgomp, a dependency of oneDNN; its header requires the compiler's OpenMP mode.
 extern "C" void omp_set_num_threads(int);
 
 namespace millrace {
@@ -27,19 +27,19 @@ using Type = memory::data_type;
 
 constexpr size_t kPlans = 8;
 
-/// A product of at most so many multiplications, by a B of at most so many packed floats, takes less time than oneDNN
-/// takes to begin. They lie on the stack.
+/// Products with at most this many multiplications and packed floats of B are faster than starting oneDNN. B is packed
+/// on the stack.
 constexpr int64_t kSmallWork = 1 << 15;
 constexpr int64_t kSmallFloats = 1 << 12;
 
-/// Fewer rows than these take less time with B as it lies than it takes to pack it.
+/// With fewer rows, using B unpacked is faster than packing it.
 constexpr int64_t kRowsToPack = 32;
 
-/// Plans are made one at a time. oneDNN keeps all of them in a cache of the process, which it guards by means that
-/// ThreadSanitizer cannot see.
+/// Plans are created one at a time. oneDNN caches them per process, with synchronization that ThreadSanitizer cannot
+/// see.
 std::mutex planning;
 
-/// Holds oneDNN to the level of our own kernels, unless its environment says what to do. Later calls are too late.
+/// Limits oneDNN to the level of our own kernels, unless its environment variable is set. Later calls have no effect.
 void CapOneDnn() {
   static const bool done = [] {
     const char* const given = std::getenv("ONEDNN_MAX_CPU_ISA");  // NOLINT(concurrency-mt-unsafe)
@@ -54,7 +54,7 @@ void CapOneDnn() {
   (void)done;
 }
 
-/// oneDNN asks OpenMP for the number of threads, and OpenMP keeps that number for each thread.
+/// oneDNN asks OpenMP for the number of threads, which OpenMP stores per thread.
 void UseOneThread() {
   thread_local bool done = false;
   if (done) return;
@@ -62,11 +62,10 @@ void UseOneThread() {
   done = true;
 }
 
-/// What oneDNN may take while it makes a primitive and runs it for the first time, when it makes what all share as
-/// well.
+/// Memory that oneDNN can need to create a primitive and run it for the first time, including shared data.
 constexpr size_t kRoomForPlan = size_t{16} << 20;
 
-/// oneDNN writes its machine code to wherever it got memory for it, without a look at whether it did.
+/// oneDNN writes machine code without checking its allocation.
 bool HasRoomForPlan() {
   void* const room = mmap(nullptr, kRoomForPlan, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) return false;
@@ -74,7 +73,7 @@ bool HasRoomForPlan() {
   return true;
 }
 
-/// Makes room for that many bytes; what was there is not kept. Throws NoMemory.
+/// Reserves `bytes` without keeping the content. Throws NoMemory.
 void Grow(size_t bytes, HugeBuffer* buffer) {
   if (buffer->data() != nullptr && bytes <= buffer->bytes()) return;
   try {
@@ -84,19 +83,19 @@ void Grow(size_t bytes, HugeBuffer* buffer) {
   }
 }
 
-/// After the product, and not by oneDNN within it: there relu makes a NaN 0. One pass over what the product just wrote.
+/// Applied after the product instead of in oneDNN, whose relu turns NaN into 0. One pass over the new result.
 void ReluInPlace(float* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) values[i] = values[i] < 0 ? 0 : values[i];
 }
 
-/// Runs a primitive whose arguments were put in order before.
+/// Runs a primitive with prepared arguments.
 class Step {
  public:
   Step(const dnnl::primitive& primitive, std::vector<std::pair<int, memory>> arguments)
       : primitive_(primitive), memories_(std::move(arguments)) {
     for (const auto& [index, value] : memories_) arguments_.push_back({index, value.get()});
   }
-  /// Lets an argument show `data` from now on.
+  /// Sets the data of an argument.
   void Show(size_t argument, const void* data) {
     dnnl_memory_set_data_handle(arguments_[argument].memory, const_cast<void*>(data));
   }
@@ -151,7 +150,7 @@ void Gemm::Engine::MakePlan(const GemmSpec& spec, Plan* plan) {
   const memory::desc b({plan->k, plan->n}, Type::f32, tag_b);
   const memory::desc c({plan->m, plan->n}, Type::f32, Tag::ab);
   const memory::desc bias({1, plan->n}, Type::f32, Tag::ab);
-  // In float, repacking B for every batch costs what the packed kernel gains; bfloat16 has to rewrite B anyway.
+  // In float, repacking B for every batch costs what the packed kernel gains; bfloat16 must rewrite B anyway.
   const memory::desc a_in = spec.bf16 ? memory::desc({plan->m, plan->k}, Type::bf16, tag_a) : a;
   const memory::desc b_in = spec.bf16 ? memory::desc({plan->k, plan->n}, Type::bf16, Tag::any) : b;
 

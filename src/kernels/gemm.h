@@ -11,30 +11,30 @@ namespace millrace {
 class PackedWeights;
 struct RowProduct;
 
-/// What one place in a program multiplies: C = relu(op(A) * op(B) + bias), row-major, without gaps between rows.
+/// A matrix product in a program: C = relu(op(A) * op(B) + bias), row-major, with contiguous rows.
 struct GemmSpec {
   bool transpose_a = false;  ///< A is [k, m]
   bool transpose_b = false;  ///< B is [n, k]
-  bool bias = false;         ///< a row of n floats is added to each row
-  bool relu = false;         ///< negative results become 0, NaN stays
-  bool bf16 = false;         ///< inputs are rounded to bfloat16, sums are float; ignored where !CpuHasBf16()
-  /// A row's product does not depend on the rows beside it (row_product.h): for scores. Always in float.
+  bool bias = false;         ///< adds n floats to each row
+  bool relu = false;         ///< replaces negative results by 0; NaN stays
+  bool bf16 = false;         ///< rounds inputs to bfloat16, with float sums; ignored without CpuHasBf16()
+  /// A row's product does not depend on other rows (row_product.h); used for scores. Always in float.
   bool batch_invariant = false;
-  /// With batch_invariant, where B is found packed, if B is a parameter; else null. Outlives the Gemm.
+  /// With batch_invariant and a parameter B, provides B packed; otherwise null. Must outlive the Gemm.
   PackedWeights* weights = nullptr;
 };
 
-/// True when this processor multiplies bfloat16 in hardware.
+/// Whether this processor multiplies bfloat16 in hardware.
 bool CpuHasBf16();
 
-/// One matrix product of one kernel; the only place that calls oneDNN.
+/// The matrix product of one kernel; the only caller of oneDNN.
 ///
-/// Batch-invariant products and those that are small take RowProduct and allocate nothing once they have seen the
-/// largest B; oneDNN does the others. For these, Gemm keeps a compiled primitive for each of the last eight shapes and
-/// their scratchpad; a known shape costs no allocation and no lock of ours. oneDNN 2.6 itself makes six to nine small
-/// allocations per call, for the map of arguments that every way to execute a primitive fills, and takes one mutex:
-/// its interface has no way round them (dnnl_sgemm has none of the map, but packs into memory that it allocates, and
-/// adds no bias). One thread at a time; runs in the calling thread only, whatever OMP_NUM_THREADS says.
+/// Batch-invariant and small products use RowProduct and do not allocate once they have seen the largest B; oneDNN
+/// computes the others. For these, Gemm keeps a compiled primitive for each of the last eight shapes and their
+/// scratchpad; a known shape costs no allocation and no lock of ours. oneDNN 2.6 itself makes six to nine small
+/// allocations per call, for the map of arguments needed by every way to execute a primitive, and locks one mutex; its
+/// interface does not allow avoiding this (dnnl_sgemm has no map, but allocates memory for packing and does not add a
+/// bias). One thread at a time; runs only in the calling thread, regardless of OMP_NUM_THREADS.
 class Gemm {
  public:
   explicit Gemm(const GemmSpec& spec);
@@ -42,8 +42,8 @@ class Gemm {
   Gemm(const Gemm&) = delete;
   Gemm& operator=(const Gemm&) = delete;
 
-  /// c [m, n] = a [m, k] * b [k, n] as the spec says; `bias` is read only with spec.bias. With k = 0 the product is
-  /// zero; with m or n = 0 there is nothing to do. kUnavailable without memory for it, kInternal when oneDNN refuses.
+  /// c [m, n] = a [m, k] * b [k, n] as specified; `bias` is read only with spec.bias. For k = 0 the product is zero;
+  /// for m or n = 0 this is a no-op. Fails with kUnavailable without memory, kInternal if oneDNN fails.
   Status Run(int64_t m, int64_t n, int64_t k, const float* a, const float* b, const float* bias, float* c);
 
  private:
@@ -56,9 +56,9 @@ class Gemm {
   Result<Plan*> PlanFor(int64_t m, int64_t n, int64_t k);
 
   GemmSpec spec_;
-  std::unique_ptr<Engine> engine_;  ///< made by the first product that oneDNN does
-  HugeBuffer packed_;               ///< B of a batch-invariant product that no PackedWeights has
-  /// What spec.weights gave last.
+  std::unique_ptr<Engine> engine_;  ///< created by the first product that oneDNN computes
+  HugeBuffer packed_;               ///< B of a batch-invariant product without PackedWeights
+  /// The last result of spec.weights.
   struct Known {
     const float* b = nullptr;
     int64_t k = 0;

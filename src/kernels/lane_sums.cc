@@ -13,7 +13,7 @@ constexpr int kWidth = 2;
 }  // namespace two_lanes
 
 #ifdef __x86_64__
-// Without FMA, which would round a square's sum once: AVX-512 has it, so that its level takes these as well.
+// Without FMA, which would round a square's sum once. AVX-512 implies FMA, so its level also uses these.
 MR_TARGET_BEGIN("avx2,no-fma")
 namespace four_lanes {
 constexpr int kWidth = 4;

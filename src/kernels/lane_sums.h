@@ -6,10 +6,10 @@
 
 namespace millrace {
 
-/// Sums in double of `count` floats that lie one behind the other, at one SimdLevel.
+/// Sums of `count` contiguous floats in double, at one SimdLevel.
 ///
-/// Value i goes to the (i % 16)-th of sixteen sums, and those are added in a fixed order; what is left behind the last
-/// whole sixteen is added one by one. Results are therefore equal to the last bit at each level.
+/// Value i is added to sum i % 16 of sixteen sums, which are combined in a fixed order; the rest after the last full
+/// sixteen is added one by one. Results are therefore bit-identical at all levels.
 struct LaneSumKernels {
   double (*values)(const float* x, int64_t count);
   double (*absolutes)(const float* x, int64_t count);
@@ -17,9 +17,9 @@ struct LaneSumKernels {
   double (*squares)(const float* x, int64_t count, double center);
 };
 
-/// The kernels of a level, which must not be above DetectSimdLevel().
+/// The kernels of a level, which must not exceed DetectSimdLevel().
 const LaneSumKernels& LaneSumsAt(SimdLevel level);
-/// The kernels of the widest level of this processor.
+/// The kernels of this processor's widest level.
 const LaneSumKernels& LaneSums();
 
 }  // namespace millrace

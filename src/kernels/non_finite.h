@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// Whether a value is NaN or infinite; from its bits, so that a loop over many is one over whole numbers.
+/// Whether a value is NaN or infinite, tested by its bits so that loops vectorize as integer loops.
 inline bool IsNonFinite(float value) {
   constexpr uint32_t kExponent = 0x7F800000U;
   return (std::bit_cast<uint32_t>(value) & kExponent) == kExponent;
@@ -18,7 +18,7 @@ inline bool IsNonFinite(double value) {
   return (std::bit_cast<uint64_t>(value) & kExponent) == kExponent;
 }
 
-/// How many values are NaN or infinite.
+/// Number of NaN or infinite values.
 template <class T>
 int64_t CountNonFinite(std::span<const T> values) {
   constexpr size_t kPiece = 1 << 16;
@@ -33,7 +33,7 @@ int64_t CountNonFinite(std::span<const T> values) {
   return count;
 }
 
-/// Where the first such value stands; -1: nowhere.
+/// Index of the first such value; -1: none.
 template <class T>
 int64_t FirstNonFinite(std::span<const T> values) {
   const auto first = std::find_if(values.begin(), values.end(), [](T value) { return IsNonFinite(value); });

@@ -9,22 +9,22 @@
 
 namespace millrace {
 
-/// Matrices of a model's parameters as RowProductKernels::run reads them, each packed once for all frames that multiply
-/// by it. Takes as much memory as these matrices.
+/// Parameter matrices in the layout of RowProductKernels::run, each packed once for all frames that use it. Needs as
+/// much memory as these matrices.
 ///
-/// The owner promises that the parameters change, and Renew is called, only while no frame runs. Thread-safe otherwise.
+/// The owner must change parameters and call Renew only while no frame runs. Thread-safe otherwise.
 class PackedWeights {
  public:
   PackedWeights() = default;
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  /// B [k, n] at `b`, or with `transpose_b` [n, k], packed. Valid until Renew. Takes a lock, and the first caller
-  /// packs: callers keep what they got while generation() stays. Throws NoMemory.
+  /// B [k, n] at `b`, or [n, k] with `transpose_b`, packed. Valid until Renew. Locks, and the first caller packs, so
+  /// callers keep the result while generation() is unchanged. Throws NoMemory.
   const float* Of(const float* b, int64_t k, int64_t n, bool transpose_b);
-  /// Parameters may have changed: they are packed again when they are asked for.
+  /// Call it after parameters may have changed; they are packed again on demand.
   void Renew();
-  /// How often Renew was called.
+  /// Number of Renew calls.
   uint64_t generation() const { return generation_; }
 
  private:

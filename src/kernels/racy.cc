@@ -4,7 +4,7 @@
 
 namespace millrace::racy {
 
-// Each is the table of a file that is compiled for the instructions of its level.
+// Tables of files compiled for the instructions of one level.
 extern const Kernels kBaselineKernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;

@@ -1,4 +1,4 @@
-// Of builds with ThreadSanitizer; racy_unchecked.cc is for all others.
+// For builds with ThreadSanitizer; others use racy_unchecked.cc.
 #include "kernels/racy.h"
 
 #define MR_RACY

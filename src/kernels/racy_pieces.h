@@ -7,11 +7,11 @@
 
 #include "kernels/racy.h"
 
-/// Rules that kernels/racy.h has no function for, over its copy_row. As there, nothing allocates, locks or fails.
+/// Rules without a function in kernels/racy.h, built on its copy_row. They also do not allocate, lock or fail.
 namespace millrace::racy {
 
-/// One vector by a rule that has no function of its own there: update(grad, w, states) sees one value of each, of
-/// kStates states, in copies of a few hundred at a time, which are then copied back.
+/// Updates one vector with a custom rule: update(grad, w, states) gets one value of each, with kStates states, from
+/// copies of a few hundred values, which are then copied back.
 template <size_t kStates, size_t kHeld, class Update>
 void UpdateInPieces(const Kernels& kernels, const float* grad, float* w, const std::array<float*, kHeld>& states,
                     size_t n, const Update& update) {
@@ -34,7 +34,7 @@ void UpdateInPieces(const Kernels& kernels, const float* grad, float* w, const s
   }
 }
 
-/// ftrl_row with rates that fall with another power of the sum of squares than -1/2; states are n and z.
+/// ftrl_row with learning rates that use another power of the sum of squares than -1/2; states are n and z.
 template <size_t kHeld>
 void FtrlRowOfPower(const Kernels& kernels, const FtrlStep& step, float power, const float* grad, float* w,
                     const std::array<float*, kHeld>& states, size_t n) {

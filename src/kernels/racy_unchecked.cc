@@ -1,4 +1,4 @@
-// Of builds without ThreadSanitizer, where nobody looks on: rows under locks are as fast as others.
+// For builds without ThreadSanitizer: rows under locks use the same functions.
 #include "kernels/racy.h"
 
 namespace millrace::racy {

@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-/// Spin locks of one byte for rows, found by a row's address: those of tables and parameters (update mode ROW_LOCK,
-/// where readers take them, too), rows that count, copies of rows (ranks/row_copies.h).
+/// One-byte spin locks for rows, selected by address: for tables and parameters (update mode ROW_LOCK, where readers
+/// also lock), rows with counts, and copies of rows (ranks/row_copies.h).
 ///
-/// Two rows may share a lock; a thread holds one lock at a time, so that cannot block for ever.
+/// Two rows can share a lock; a thread holds one lock at a time, so this cannot deadlock.
 class RowLocks {
  public:
   void Lock(const void* row) {
@@ -35,7 +35,7 @@ class RowLocks {
   std::array<std::atomic<uint8_t>, kLocks> bytes_{};
 };
 
-/// Holds the lock of one row as long as it lives.
+/// Locks one row while alive.
 class RowGuard {
  public:
   RowGuard(RowLocks& locks, const void* row) : locks_(locks), row_(row) { locks_.Lock(row_); }

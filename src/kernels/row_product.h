@@ -6,12 +6,12 @@
 
 namespace millrace {
 
-/// C [m, n] = op(A) [m, k] * B [k, n] + bias, row-major, batch-invariant: each value adds its k products in their
-/// order, and the bias last, so that a row of C depends on its row of A and on B, and on no other size. A model's
-/// scores are therefore the same for every batch that a row may stand in.
+/// C [m, n] = op(A) [m, k] * B [k, n] + bias, row-major and batch-invariant: each value sums its k products in order
+/// and adds the bias last, so a row of C depends only on its row of A and on B. Scores of a row are therefore the same
+/// in every batch.
 ///
-/// The kernels allocate nothing and may be called by any thread. Levels differ in their last bits, because AVX2 and
-/// AVX-512 round a product and its sum once (fused multiply-add); these two come to the same bits.
+/// The kernels do not allocate; any thread. Levels can differ in the last bits, because AVX2 and AVX-512 use fused
+/// multiply-add; these two are bit-identical.
 struct RowProduct {
   int64_t m = 0;
   int64_t n = 0;
@@ -21,23 +21,23 @@ struct RowProduct {
 
 /// The functions of one SimdLevel.
 struct RowProductKernels {
-  /// Floats of B in the order in which `run` reads it: panels of as many columns as a tile has, each with all of k.
+  /// Size in floats of packed B: panels with a tile's number of columns, each with all of k.
   int64_t (*packed_floats)(int64_t k, int64_t n);
   /// Packs B [k, n], or with `transpose_b` [n, k].
   void (*pack)(const float* b, int64_t k, int64_t n, bool transpose_b, float* packed);
-  /// `bias` (n floats) may be null.
+  /// `bias` (n floats) can be null.
   void (*run)(const RowProduct& product, const float* a, const float* packed, const float* bias, float* c);
-  /// Floats of B's last columns, which do not fill a panel.
+  /// Size in floats of B's last columns, which do not fill a panel.
   int64_t (*tail_floats)(int64_t k, int64_t n);
-  /// The same product of B as it lies, [k, n], for few rows, which packing would cost more than the product. Packs the
+  /// The same product with unpacked B [k, n], for few rows, where packing would cost more than the product. Packs the
   /// last columns into `tail`.
   void (*run_in_place)(const RowProduct& product, const float* a, const float* b, float* tail, const float* bias,
                        float* c);
 };
 
-/// The functions of a level, which must not be above DetectSimdLevel().
+/// The functions of a level, which must not exceed DetectSimdLevel().
 const RowProductKernels& RowProductAt(SimdLevel level);
-/// Those of the widest level of this processor.
+/// The functions of this processor's widest level.
 const RowProductKernels& BestRowProduct();
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ constexpr const char* kCap = "MILLRACE_MAX_CPU_ISA";
 constexpr std::array<std::pair<std::string_view, SimdLevel>, 3> kCaps = {
     {{"AVX512_CORE", SimdLevel::kAvx512}, {"AVX2", SimdLevel::kAvx2}, {"SSE41", SimdLevel::kBaseline}}};
 
-/// Empty if the environment sets none.
+/// Empty if not set in the environment.
 std::string CapText() {
   const char* const text = std::getenv(kCap);  // NOLINT(concurrency-mt-unsafe)
   std::string upper = text == nullptr ? "" : text;
@@ -31,7 +31,7 @@ std::optional<SimdLevel> FindCap(std::string_view text) {
 
 SimdLevel OfProcessor() {
 #if defined(__x86_64__)
-  // These ask the operating system (XCR0) as well as the processor.
+  // These also check operating system support (XCR0).
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq")) {
     return SimdLevel::kAvx512;

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Compiles the functions between MR_TARGET_BEGIN("avx2,fma") and MR_TARGET_END for a processor that has these
-/// features. They may be called where DetectSimdLevel() says so alone. For files that hold one loop for several levels;
-/// each compiler has pragmas of its own.
+/// Compiles the functions between MR_TARGET_BEGIN("avx2,fma") and MR_TARGET_END for processors with these features.
+/// Call them only if DetectSimdLevel() allows it. For files with one loop for several levels; each compiler has
+/// different pragmas.
 #define MR_TARGET_PRAGMA(x) _Pragma(#x)
 #ifdef __clang__
 #define MR_TARGET_BEGIN(features) \

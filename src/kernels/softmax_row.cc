@@ -12,8 +12,8 @@
 namespace millrace {
 namespace {
 
-// For rows so short that a vector takes longer. Its sums are those of the vectors, so that values which count for
-// nothing at the end of a row, as padding does, change no bit wherever the row is cut.
+// For rows too short for vectors. Sums in the order of the vector code, so that trailing values that become 0, like
+// padding, do not change any bit, wherever the row ends.
 namespace one_wide {
 constexpr int kWidth = 1;
 using Floats = float;
@@ -48,7 +48,7 @@ void StorePart(const Floats& values, int count, float* to) {
 }  // namespace four_wide
 
 #ifdef __x86_64__
-// Without FMA, which would round a product and its sum once: AVX-512 has it, so that its level takes these as well.
+// Without FMA, which would round a product and its sum once. AVX-512 implies FMA, so its level also uses these.
 MR_TARGET_BEGIN("avx2,no-fma")
 namespace eight_wide {
 constexpr int kWidth = 8;
@@ -76,7 +76,7 @@ MR_TARGET_END
 namespace eight_wide = four_wide;
 #endif
 
-/// Rows of fewer values are done one by one.
+/// Rows with fewer values are processed one by one.
 constexpr int64_t kShort = 6;
 
 const SoftmaxKernels& Best() {

@@ -8,14 +8,14 @@
 
 namespace millrace {
 
-/// out = exp(x) / sum(exp(x)), without overflow; below exp(-87), values are 0. `out` may be `x`. Each exp is within two
-/// units of its last place. Equal to the last bit at each SimdLevel, and whether or not values that come to 0 follow.
+/// out = exp(x) / sum(exp(x)), without overflow; below exp(-87), values are 0. `out` can be `x`. Each exp has an error
+/// of at most two ulp. Bit-identical at each SimdLevel, and independent of trailing values that become 0.
 void SoftmaxRow(const float* x, int64_t width, float* out);
 
-/// The gradient of x where `out` is its softmax. `x_grad` may be `grad`. Equal to the last bit at each SimdLevel.
+/// The gradient of x if `out` is its softmax. `x_grad` can be `grad`. Bit-identical at each SimdLevel.
 void SoftmaxGradRow(const float* out, const float* grad, int64_t width, float* x_grad);
 
-/// The functions at one level, which must not be above DetectSimdLevel().
+/// The functions at one level, which must not exceed DetectSimdLevel().
 struct SoftmaxKernels {
   void (*row)(const float* x, int64_t width, float* out);
   void (*grad_row)(const float* out, const float* grad, int64_t width, float* x_grad);
@@ -32,7 +32,7 @@ inline void LogSoftmaxRow(const float* x, int64_t width, float* out) {
   for (int64_t i = 0; i < width; ++i) out[i] = x[i] - whole;
 }
 
-/// The gradient of x where `out` is its log_softmax. `x_grad` may be `grad`.
+/// The gradient of x if `out` is its log_softmax. `x_grad` can be `grad`.
 inline void LogSoftmaxGradRow(const float* out, const float* grad, int64_t width, float* x_grad) {
   float sum = 0;
   for (int64_t i = 0; i < width; ++i) sum += grad[i];

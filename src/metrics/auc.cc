@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-// Of probabilities, or of logits. Scores outside of 0 to 1, or of -16 to 16, have their own, 64 for each doubling: from
-// -infinity to -2^-32 before these, and from 1 to infinity after them.
+// Buckets of probabilities or logits. Scores outside of 0 to 1, or -16 to 16, have separate buckets, 64 per doubling:
+// from -infinity to -2^-32 before these, and from 1 to infinity after them.
 constexpr uint32_t kOfShares = 1 << 16;
 constexpr uint32_t kShift = 23 - 6;
 constexpr uint32_t kInfinity = std::bit_cast<uint32_t>(std::numeric_limits<float>::infinity()) >> kShift;
@@ -21,13 +21,13 @@ constexpr uint32_t kBelow = kInfinity - kLeastBelow + 1;
 constexpr uint32_t kAbove = kInfinity - kLeastAbove + 1;
 constexpr uint32_t kBuckets = kBelow + kOfShares + kAbove;
 
-// It never falls where the score rises.
+// Monotonic in the score.
 uint32_t BucketOf(float score, bool is_logit) {
   if (is_logit && std::abs(score) <= 16) return kBelow + static_cast<uint32_t>(BucketOfLogit(score, kOfShares));
   if (!is_logit && score >= 0 && score <= 1) return kBelow + static_cast<uint32_t>(LogitBucket(score, kOfShares));
   const uint32_t size = std::bit_cast<uint32_t>(std::abs(score)) >> kShift;
   if (score > 1) return kBelow + kOfShares + size - kLeastAbove;
-  return kInfinity - std::clamp(size, kLeastBelow, kInfinity);  // NaN as -infinity
+  return kInfinity - std::clamp(size, kLeastBelow, kInfinity);  // NaN counts as -infinity
 }
 
 // sums = negatives by bucket, then positives by bucket.

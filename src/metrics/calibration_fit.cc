@@ -40,7 +40,7 @@ class CalibrationSums final : public Metric {
   double Compute(std::span<const double> /*sums*/) const override { return std::numeric_limits<double>::quiet_NaN(); }
 };
 
-/// Examples of the same prediction, or about the same.
+/// Examples with equal or similar predictions.
 struct Point {
   float prediction = 0;
   double logit = 0;
@@ -51,11 +51,11 @@ struct Point {
   double weight() const { return negatives + positives; }
 };
 
-/// The examples of each prediction, by rising prediction.
+/// The examples of each prediction, ascending.
 class Points {
  public:
   void Add(float prediction, double negatives, double positives, double predictions) {
-    // Near 1 several steps have the same floats.
+    // Near 1, several steps have equal floats.
     if (points_.empty() || prediction > points_.back().prediction) {
       points_.push_back({prediction, LogitOf(prediction), negatives, positives, predictions});
       return;
@@ -96,8 +96,8 @@ std::vector<Point> PointsOf(std::span<const ExampleRow> rows) {
 /// log(1 + e^x)
 double SoftPlus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
-/// Newton's steps on a convex function of two numbers, each halved until it is less. Logits are taken from their mean,
-/// and by their deviation: of those that lie close together, squares would have no digits left.
+/// Newton's method on a convex function of two variables, halving each step until the value decreases. Logits are
+/// centered and scaled, because squares of close values would lose all digits.
 class LogitLine {
  public:
   LogitLine(const std::vector<Point>& points, double negatives, double positives)
@@ -115,7 +115,7 @@ class LogitLine {
   double center() const { return center_; }
   double width() const { return width_; }
 
-  /// `*slope` is of logits over the width, `*intercept` at the center.
+  /// `*slope` is for scaled logits, `*intercept` at the center.
   void Fit(double* slope, double* intercept) const {
     constexpr int kMostSteps = 100;
     double cost = Cost(*slope, *intercept);
@@ -162,7 +162,7 @@ class LogitLine {
       curve[1] += bend * x;
       curve[2] += bend;
     }
-    // Of one prediction a slope says nothing.
+    // A single prediction does not determine a slope.
     constexpr double kLeast = 1e-12;
     if (is_one_) {
       *by_intercept = gradient[1] / (curve[2] + kLeast);
@@ -174,16 +174,16 @@ class LogitLine {
   }
 
   const std::vector<Point>* points_;
-  const double of_positive_;  ///< what stands for the labels 1 and 0
+  const double of_positive_;  ///< replace the labels 1 and 0
   const double of_negative_;
   const bool is_one_;
   double center_ = 0;
   double width_ = 1;
 };
 
-/// Neighbours that fall become one, until none falls; of each of these the ends are kept. That n examples of about one
-/// prediction had one label does not make it sure: their share is Laplace's, 1 / (n + 2) away from 0 or 1, as far as
-/// the values stay in order.
+/// Merges decreasing neighbors until none is left, keeping the ends of each block. If n examples with similar
+/// predictions all have one label, the value is not 0 or 1 but Laplace's estimate, 1 / (n + 2) away, as far as
+/// monotonicity allows.
 void FitRising(const std::vector<Point>& points, CalibrationFit* fit) {
   struct Block {
     double positives = 0;
@@ -255,7 +255,7 @@ Result<CalibrationFit> FitCalibration(std::span<const double> sums, std::optiona
     return BadData(std::string("all that count have the label ") + (positives > 0 ? "1" : "0") +
                    ": evaluate on some with the other, too");
   }
-  // Weights that are all multiplied by something say the same.
+  // A common factor of all weights does not matter.
   const double scale = sums[kRows] / (negatives + positives);
   for (Point& point : points) {
     point.negatives *= scale;
@@ -272,7 +272,7 @@ Result<CalibrationFit> FitCalibration(std::span<const double> sums, std::optiona
     double intercept = line.center();
     line.Fit(&slope, &intercept);
     slope /= line.width();
-    // So far from 0 single precision would leave less than five digits of the logit.
+    // Beyond this, single precision would leave less than five digits of the logit.
     constexpr double kFar = 64;
     fit.slope = static_cast<float>(slope);
     fit.center = std::abs(slope * line.center()) > kFar ? static_cast<float>(line.center()) : 0;

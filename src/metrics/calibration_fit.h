@@ -12,24 +12,23 @@
 
 namespace millrace {
 
-/// What FitCalibration reads of many examples: how often labels were 0 and 1, and the sum of predictions, in each of
-/// 65,536 even steps of the prediction's logit between -16 and 16. Labels between 0 and 1 count as a part of each. How
-/// examples weigh against each other counts, not how much they weigh.
+/// Sums for FitCalibration over many examples: counts of labels 0 and 1, and the sum of predictions, in each of 65,536
+/// even steps of the prediction's logit between -16 and 16. Labels between 0 and 1 count partly for both. Only ratios
+/// of weights matter.
 std::unique_ptr<Metric> MakeCalibrationSums();
 
-/// How near probabilities are to labels: as the metrics of these names.
+/// The log loss and calibration of predictions, as in the metrics with these names.
 struct Nearness {
   double logloss = 0;
   double calibration = 0;
 };
 
-/// A map from predictions to the share of examples that have the label 1, and what it did to those that it was taken
-/// from.
+/// A map from predictions to the frequency of label 1, and its effect on the examples it was fitted to.
 struct CalibrationFit {
   float slope = 1;
   float intercept = 0;        ///< at the logit `center`
-  float center = 0;           ///< not 0 where the line is so steep that digits would be lost
-  std::vector<float> points;  ///< empty: of a line through the logits
+  float center = 0;           ///< not 0 if the line is so steep that precision would be lost
+  std::vector<float> points;  ///< empty: a line through the logits
   std::vector<float> values;
   Nearness before;
   Nearness after;
@@ -41,13 +40,12 @@ struct CalibrationFit {
   }
 };
 
-/// The line through the logits whose log loss is least (Platt 1999), with his labels: a bit nearer to each other than 0
-/// and 1, so that there is one where predictions part the labels, too. Of one prediction alone the slope is 1. Or
-/// (`isotonic`) the values whose squares of differences from the labels are least among those that never fall where
-/// predictions rise, without 0 and 1 (where all labels are alike, Laplace's share). `rows` are
-/// the examples of `sums`, which are of MakeCalibrationSums, by rising prediction; without them examples of one step
-/// have one prediction, their mean. kBadData without examples, or where their labels are of one class alone or
-/// predictions outside 0 to 1.
+/// Fits Platt scaling (Platt 1999): the line through the logits with the least log loss, with labels slightly closer
+/// than 0 and 1, so that it exists even if predictions separate the labels. For a single distinct prediction the slope
+/// is 1. With `isotonic`, fits isotonic regression: the non-decreasing least-squares fit, without the values 0 and 1
+/// (Laplace's estimate if all labels of a block are equal). `rows` are the examples of `sums` (from
+/// MakeCalibrationSums) by ascending prediction; without them, all examples of a step get their mean prediction. Fails
+/// with kBadData without examples, with labels of only one class, or with predictions outside 0 to 1.
 Result<CalibrationFit> FitCalibration(std::span<const double> sums, std::optional<std::span<const ExampleRow>> rows,
                                       bool isotonic);
 

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// In place of a number of examples.
+// Replaces the number of examples.
 constexpr uint64_t kTooMany = std::numeric_limits<uint64_t>::max();
 
 bool ComesBefore(const ExampleRow& a, const ExampleRow& b) {

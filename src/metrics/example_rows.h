@@ -12,34 +12,33 @@
 
 namespace millrace {
 
-/// So many examples of a metric are kept at most, by all threads and ranks together; with more of them it is computed
-/// from its sums.
+/// Maximum number of examples stored for a metric, over all threads and ranks; with more, it is computed from its sums.
 inline constexpr size_t kMostExactExamples = size_t{1} << 22;
 
-/// What an exact measure has to know of an example.
+/// An example of an exact metric.
 struct ExampleRow {
   float prediction = 0;
   float label = 0;
   float weight = 1;
 };
 
-/// The examples that a metric is computed from exactly: all of them, or, when they are more than `most`, none.
+/// The examples from which a metric is computed exactly: all, or none if there are more than `most`.
 ///
-/// 12 bytes an example. One thread.
+/// 12 bytes per example. One thread.
 class ExampleRows {
  public:
   explicit ExampleRows(size_t most = kMostExactExamples) : most_(most) {}
 
   void Add(const MetricRows& rows);
   void Merge(const ExampleRows& other);
-  /// Whether no example is missing.
+  /// Whether all examples are stored.
   bool is_whole() const { return is_whole_; }
-  /// By rising prediction, then label and weight, so that the order does not depend on the parts that they came in.
-  /// None unless is_whole().
+  /// Sorted by prediction, then label and weight, so the order does not depend on how examples were added. Empty unless
+  /// is_whole().
   std::span<const ExampleRow> Sorted();
 
   void Write(std::ostream& out) const;
-  /// Takes what Write wrote from the front of `bytes` into these empty rows; false when it is not such.
+  /// Reads the bytes of Write from the front of `bytes` into this empty object; false if they are malformed.
   bool TakeBytes(std::string_view* bytes);
 
  private:
@@ -50,8 +49,8 @@ class ExampleRows {
   std::vector<ExampleRow> rows_;
 };
 
-/// The examples of each exact metric of some threads. Thread-safe; a thread that adds a batch waits at most while
-/// others copy theirs.
+/// The examples of each exact metric over some threads. Thread-safe; a thread that adds a batch waits only while others
+/// copy theirs.
 class SharedExamples {
  public:
   void Add(size_t metric, const MetricRows& rows) {
@@ -59,7 +58,7 @@ class SharedExamples {
     if (metric >= examples_.size()) examples_.resize(metric + 1);
     examples_[metric].Add(rows);
   }
-  /// Gives away those of `metrics` metrics, and begins anew.
+  /// Returns the examples of `metrics` metrics and starts again empty.
   std::vector<ExampleRows> Take(size_t metrics) {
     const std::lock_guard lock(mutex_);
     examples_.resize(metrics);
@@ -71,7 +70,7 @@ class SharedExamples {
   std::vector<ExampleRows> examples_;
 };
 
-/// Area under the ROC curve of examples by rising prediction; ties count half. NaN where all labels are of one class.
+/// Area under the ROC curve of sorted examples; ties count half. NaN if all labels are of one class.
 double ExactAuc(std::span<const ExampleRow> sorted);
 
 }  // namespace millrace

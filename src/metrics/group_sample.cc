@@ -13,10 +13,10 @@
 namespace millrace {
 namespace {
 
-// One group with more rows than a sample may hold stays whole all the same.
+// A single group larger than the sample still stays complete.
 constexpr int kMostHalvings = 40;
 
-// Weights too, so that the order of rows does not depend on the parts that they came in.
+// Also compares weights, so the order of rows does not depend on how parts were merged.
 bool IsBefore(const GroupedRow& a, const GroupedRow& b) {
   return std::tie(a.group, a.prediction, a.weight) < std::tie(b.group, b.prediction, b.weight);
 }
@@ -92,7 +92,7 @@ void GroupSample::Sort() {
   } else if (sorted_ < rows_.size()) {
     std::vector<GroupedRow> fresh(At(sorted_), rows_.end());
     std::sort(fresh.begin(), fresh.end(), IsBefore);
-    // From the back, where there is room.
+    // Merge from the back, where there is space.
     auto to = rows_.end();
     for (auto old = At(sorted_); !fresh.empty();) {
       if (old != rows_.begin() && IsBefore(fresh.back(), *std::prev(old))) {

@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-/// Counts of one group's rows, fed in rising order of the prediction.
+/// Counts for one group, added by ascending prediction.
 struct GroupPairs {
   double negatives = 0;
   double positives = 0;

@@ -17,7 +17,7 @@ double RowLogLoss(double prediction, float label) {
   return -y * std::log(p) - (1 - y) * std::log(1 - p);
 }
 
-/// Metrics over three sums of all rows: the rows themselves and two that the metric chooses.
+/// Metrics computed from three sums over rows: the weight and two chosen by the metric.
 class OfThreeSums : public Metric {
  public:
   int size() const final { return 3; }
@@ -41,7 +41,7 @@ class OfThreeSums : public Metric {
   virtual double Second(float prediction, float label) const = 0;
 };
 
-/// Metrics of the log loss of rows, by probabilities or by logits.
+/// Metrics of the log loss of rows, from probabilities or logits.
 class OfLogLosses : public OfThreeSums {
  public:
   explicit OfLogLosses(bool of_logits) : of_logits_(of_logits) {}

@@ -8,33 +8,32 @@
 
 namespace millrace {
 
-/// Predictions of a batch and what they should have been, row by row.
+/// Predictions and labels of a batch, row by row.
 struct MetricRows {
   std::span<const float> predictions;  ///< probabilities of a click, or values of a regression
   std::span<const float> labels;
-  /// How much each row counts, above 0; empty: every row once. Only a metric that says so (MetricInfo::is_weighted)
-  /// has any.
+  /// Positive weight of each row; empty: weight 1. Set only for metrics with MetricInfo::is_weighted.
   std::span<const float> weights = {};
 
   float WeightOf(size_t row) const { return weights.empty() ? 1.0F : weights[row]; }
 };
 
-/// Sums that one thread adds to and any thread may read meanwhile. Reading while another adds may see a row in one sum
-/// and not yet in the next; at rest the sums are exact.
+/// Sums to which one thread adds while any thread can read. A concurrent reader may see a row in one sum and not yet in
+/// the next; otherwise the sums are exact.
 class MetricSums {
  public:
-  /// `can_be_taken`: another thread may call TakeInto meanwhile.
+  /// `can_be_taken`: another thread can call TakeInto concurrently.
   explicit MetricSums(int size, bool can_be_taken = false)
       : sums_(static_cast<size_t>(size)), can_be_taken_(can_be_taken) {}
 
-  /// By the owning thread alone: a plain load, add and store, unless sums can be taken.
+  /// Called only by the owning thread: a plain load, add and store, unless sums can be taken.
   void Add(size_t i, double value) {
     double now = sums_[i].load(std::memory_order_relaxed);
     if (!can_be_taken_) return sums_[i].store(now + value, std::memory_order_relaxed);
     while (!sums_[i].compare_exchange_weak(now, now + value, std::memory_order_relaxed)) {
     }
   }
-  /// Adds all sums to `into`, and leaves zeros.
+  /// Adds all sums to `into` and resets them to zero.
   void TakeInto(double* into) {
     for (std::atomic<double>& sum : sums_) {
       if (sum.load(std::memory_order_relaxed) != 0) *into += sum.exchange(0, std::memory_order_relaxed);
@@ -53,72 +52,72 @@ class MetricSums {
   bool can_be_taken_;
 };
 
-/// Which labels a measure is defined for.
+/// The labels for which a metric is defined.
 enum class MetricLabels : uint8_t {
-  kAny,     ///< every number
+  kAny,     ///< all numbers
   kShares,  ///< from 0 to 1
-  kTwo,     ///< 0 and 1; others are taken as the one that they are nearer to
+  kTwo,     ///< 0 and 1; others count as the nearer one
 };
 
-/// What a measure reads of a row whose prediction is of more than two classes.
+/// The value that a metric reads from a prediction of more than two classes.
 enum class OfClasses : uint8_t {
-  kLast,      ///< the value of the last one
-  kLabels,    ///< that of the label's class; the label counts as 1
-  kLikeliest  ///< 1 where the label's class has the largest value, else 0; the label counts as 1
+  kLast,      ///< the value of the last class
+  kLabels,    ///< the value of the label's class; the label counts as 1
+  kLikeliest  ///< 1 if the label's class has the largest value, else 0; the label counts as 1
 };
 
-/// The value of a row for kLabels and kLikeliest; 0 where the label is no class, NaN where it or a value of the row is
-/// NaN or infinite.
+/// The value of a row for kLabels and kLikeliest; 0 if the label is not a class, NaN if it or a value of the row is not
+/// finite.
 float ValueOfRow(OfClasses classes, std::span<const float> row, float label);
 
-/// Which of a measure's values is the better one.
+/// Which values of a metric are better.
 enum class MetricBetter : uint8_t {
   kHigher,
   kLower,
   kNearerToOne,
 };
 
-/// A value as a score: larger is better, whatever the measure. NaN is worse than everything.
+/// A value as a score: larger is better for every metric. NaN is worse than everything.
 double ScoreOf(MetricBetter better, double value);
 
-/// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding.
+/// A quality metric whose state is a list of sums, so threads, windows and machines merge by addition.
 ///
-/// Stateless and thread-safe. A new one is a class and a line in metric_list.cc, or a plugin's; jobs name it by
+/// Stateless and thread-safe. To add one, write a class and a line in metric_list.cc, or a plugin; jobs select it with
 /// `class_name`.
 class Metric {
  public:
   virtual ~Metric() = default;
-  /// How many sums it keeps.
+  /// Number of sums.
   virtual int size() const = 0;
-  /// Adds rows. Allocates nothing.
+  /// Adds rows. Does not allocate.
   virtual void Add(const MetricRows& rows, MetricSums& sums) const = 0;
-  /// The value that sums stand for; NaN when they hold too little (no rows, or one class alone for AUC).
+  /// Computes the value from sums; NaN if they are insufficient (no rows, or only one class for AUC).
   virtual double Compute(std::span<const double> sums) const = 0;
 };
 
 /// Area under the ROC curve from a histogram: 65,536 even steps of a probability's logit between -16 and 16, and 64
-/// steps for each doubling of a score outside of 0 to 1. Rows of one step count as ties, which moves the value by
-/// AucBound at most; ExactAuc (example_rows.h) is that of the rows themselves.
+/// steps per doubling of a score outside of 0 to 1. Rows of one step count as ties, which changes the value by at most
+/// AucBound; ExactAuc (example_rows.h) uses the rows themselves.
 std::unique_ptr<Metric> MakeAuc();
-/// The same of logits: even steps between -16 and 16.
+/// The same for logits: even steps between -16 and 16.
 std::unique_ptr<Metric> MakeAucOfLogits();
-/// How far the value of MakeAuc's `sums` may be from the exact one: half of the pairs of a positive and a negative that
-/// share a step, of all pairs.
+/// Maximum error of the value from MakeAuc's `sums`: half of the positive-negative pairs that share a step, divided by
+/// all such pairs.
 double AucBound(std::span<const double> sums);
-/// How near to 0 and 1 log losses take predictions to be at most.
+/// Log losses clip predictions to this distance from 0 and 1.
 inline constexpr double kLogLossClip = 1e-7;
-/// Mean of -y log(p) - (1 - y) log(1 - p) with p kept within [1e-7, 1 - 1e-7], y the label; of more than two classes of
-/// -log(p) of the label's.
+/// Mean of -y log(p) - (1 - y) log(1 - p) with p clipped to [1e-7, 1 - 1e-7] and label y; for more than two classes, of
+/// -log(p) of the label's class.
 std::unique_ptr<Metric> MakeLogLoss();
-/// The same of logits, whose sigmoid is taken in double precision, as the next.
+/// The same for logits, with the sigmoid in double precision; likewise the next one.
 std::unique_ptr<Metric> MakeLogLossOfLogits();
 std::unique_ptr<Metric> MakeNormalizedEntropyOfLogits();
-/// Log loss over the entropy of the mean label (He et al. 2014): below 1 is better than a constant.
+/// Log loss divided by the entropy of the mean label (He et al. 2014): below 1 is better than a constant.
 std::unique_ptr<Metric> MakeNormalizedEntropy();
-/// Sum of predictions over sum of labels; 1 is calibrated.
+/// Sum of predictions divided by sum of labels; 1 is calibrated.
 std::unique_ptr<Metric> MakeCalibration();
-/// Share of rows whose prediction is on the label's side of 0.5; of more than two classes of those whose label's class
-/// is the likeliest.
+/// Fraction of rows whose prediction is on the label's side of 0.5; for more than two classes, whose label's class is
+/// the likeliest.
 std::unique_ptr<Metric> MakeAccuracy();
 std::unique_ptr<Metric> MakeMeanAbsoluteError();
 std::unique_ptr<Metric> MakeRootMeanSquaredError();

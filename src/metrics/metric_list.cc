@@ -24,7 +24,7 @@ float ValueOfRow(OfClasses classes, std::span<const float> row, float label) {
   if (label < 0 || label >= static_cast<float>(row.size()) || label != std::floor(label)) return 0;
   const auto at = row.begin() + static_cast<std::ptrdiff_t>(label);
   if (classes == OfClasses::kLabels) return *at;
-  return at == std::max_element(row.begin(), row.end()) ? 1 : 0;  // of equals the first, as argmax has it
+  return at == std::max_element(row.begin(), row.end()) ? 1 : 0;  // the first of equal values, like argmax
 }
 
 Status RegisterBuiltinMetrics(MetricRegistry& registry) {

@@ -9,36 +9,37 @@
 
 namespace millrace {
 
-/// What a metric reads where a job names a logit as its `in`, and which predictions have a meaning.
+/// How a metric reads a logit given as its `in`, and which predictions are defined.
 enum class MetricReads : uint8_t {
-  kAsNamed,            ///< the logit; every number has a meaning
-  kProbability,        ///< the probability that the loss makes of the logit; every number has a meaning
-  kProbabilitiesOnly,  ///< likewise, and numbers below 0 or above 1 have none
+  kAsNamed,            ///< the logit; all numbers are defined
+  kProbability,        ///< the loss's probability for the logit; all numbers are defined
+  kProbabilitiesOnly,  ///< likewise; numbers outside 0 to 1 are undefined
 };
 
-/// What is known of a metric beside its arithmetic. It is printed by the lower case of its name.
+/// Properties of a metric. Its printed name is its lower-case name.
 struct MetricInfo {
   MetricLabels labels = MetricLabels::kAny;
   MetricBetter better = MetricBetter::kHigher;
-  std::unique_ptr<Metric> (*make)() = nullptr;  ///< null: AUC within groups, which is no list of sums (group_sample.h)
-  bool is_weighted = false;                     ///< it reads MetricRows::weights
-  OfClasses of_classes = OfClasses::kLast;      ///< what it reads of more than two
-  /// The value of the examples themselves, where that of the sums is only near it; null: sums are exact.
+  std::unique_ptr<Metric> (*make)() = nullptr;  ///< null: AUC within groups, which is not a list of sums
+                                                ///< (group_sample.h)
+  bool is_weighted = false;                     ///< reads MetricRows::weights
+  OfClasses of_classes = OfClasses::kLast;      ///< how it reads more than two classes
+  /// The exact value from examples, if the sums only approximate it; null: sums are exact.
   double (*exact)(std::span<const ExampleRow> sorted) = nullptr;
-  /// How far the value of the sums may be from that.
+  /// Maximum error of the value from sums.
   double (*bound)(std::span<const double> sums) = nullptr;
-  std::unique_ptr<Metric> (*of_logits)() = nullptr;  ///< the same of logits; null: it reads probabilities
-  double clipped_at = 0;                             ///< predictions nearer to 0 or 1 than this count as this near
+  std::unique_ptr<Metric> (*of_logits)() = nullptr;  ///< the same for logits; null: it reads probabilities
+  double clipped_at = 0;                             ///< predictions closer to 0 or 1 are clipped to this distance
   MetricReads reads = MetricReads::kAsNamed;
 };
 
-/// Metrics by name, "AUC": MetricDesc.kind, or for others than those of Millrace MetricDesc.class_name.
+/// Metrics by name, "AUC": MetricDesc.kind, or MetricDesc.class_name for those of plugins.
 class MetricRegistry : public Registry<MetricInfo> {
  public:
   MetricRegistry() : Registry("metric of the kind") {}
 };
 
-/// The list of metrics that Millrace brings along. kAlreadyExists when one of them is there.
+/// Registers the built-in metrics. Fails with kAlreadyExists if a name is taken.
 Status RegisterBuiltinMetrics(MetricRegistry& registry);
 
 }  // namespace millrace

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kLossSums = 2;  // the loss of each batch times its rows, the rows
 
-/// A metric, which may be a plugin's.
+/// Creates a metric, possibly of a plugin.
 Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& info) {
   const std::string what = "the metric \"" + kind + "\"";
   return CaughtMaking(what, [&]() -> Result<std::unique_ptr<Metric>> {
@@ -65,7 +65,7 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
   for (const MetricSpec& spec : specs) {
     MR_ASSIGN(const MetricInfo* info, registry.Get(spec.kind));
     Entry entry;
-    // Of logits far from 0 single precision makes one probability.
+    // Logits far from 0 have the same single-precision probability.
     entry.by_logit = !spec.logit.empty() && (info->make == nullptr || info->of_logits != nullptr);
     if (info->make != nullptr && entry.by_logit) {
       entry.metric = info->of_logits();
@@ -91,7 +91,7 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
     if (info->exact != nullptr) entry.examples = set->exact_++;
     entry.info = *info;
     entry.looks_for = info->labels;
-    // One look at a label is enough, the strictest.
+    // Each label is checked once, by the strictest metric.
     for (Entry& other : set->entries_) {
       if (other.label == entry.label && other.weights == entry.weights)
         (other.looks_for < entry.looks_for ? other : entry).looks_for = MetricLabels::kAny;
@@ -160,7 +160,7 @@ std::string MetricSet::WhyNone(size_t index, const MetricTotals& totals) const {
   const auto rows = [](double count, const char* what) {
     return std::to_string(static_cast<int64_t>(count)) + (count == 1 ? " example has " : " examples have ") + what;
   };
-  // The report has a line of its own for rows that are not finite.
+  // The report has a separate line for non-finite rows.
   if (CountOf(kNonFinite, index, totals) > 0) return "";
   if (const double outside = CountOf(kOutside, index, totals); outside > 0) {
     return rows(outside, "a prediction below 0 or above 1: \"") + entry.prediction +
@@ -182,7 +182,7 @@ MetricRemarks MetricSet::Remarks(const MetricValues& values, const MetricTotals&
     const std::string why = std::isnan(values[i].second) ? WhyNone(i, totals) : "";
     if (!why.empty()) remarks.lines.emplace_back(name + " none", name + ": nan: " + why);
     const double noted = CountOf(kNoted, i, totals);
-    // WhyNone reports predictions outside 0 to 1. The value is nan then, and nothing of it is clipped.
+    // WhyNone reports predictions outside 0 to 1; the value is then NaN, and clipping does not matter.
     if (noted == 0 || CountOf(kOutside, i, totals) > 0) continue;
     const auto rows = static_cast<int64_t>(noted);
     if (entry.metric != nullptr) {
@@ -283,7 +283,7 @@ Result<std::unique_ptr<MetricAccumulator>> MetricAccumulator::Create(const Metri
 Status MetricAccumulator::ReadLoss(std::optional<double>* loss) {
   loss->reset();
   if (loss_ == nullptr || loss_->empty() || loss_->numel() == 0)
-    return Status::Ok();  // what computes it may be left out (skip_ops)
+    return Status::Ok();  // its operator may be skipped (skip_ops)
   MR_ASSIGN(const Tensor* const shown, host_view_.Of(*loss_));
   if (shown->dtype() == DType::kFloat32) *loss = shown->data<float>()[0];
   if (shown->dtype() == DType::kFloat64) *loss = shown->data<double>()[0];
@@ -324,7 +324,7 @@ Status MetricAccumulator::ReadRows(const SlotBatch& batch, size_t metric) {
     }
     return Status::Ok();
   }
-  // Of two classes the last one is the click's.
+  // For two classes, the last value is the click's.
   for (size_t i = 0; i < rows; ++i) prediction_buffer_[i] = values[i * width + width - 1];
   return Status::Ok();
 }
@@ -396,7 +396,7 @@ void MetricAccumulator::AddGroups(const SlotBatch& batch, size_t metric) {
       const size_t at = offsets.empty() ? row * width : offsets[row];
       if (IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i])) [[unlikely]]
         continue;
-      // Who they are of is not known, and not that it is one and the same.
+      // Their groups are unknown, and need not be the same.
       if (!offsets.empty() && offsets[row] == offsets[row + 1]) {
         ++without_group;
         continue;

@@ -24,80 +24,81 @@ namespace millrace {
 /// Metric values by printed name, in the model's order.
 using MetricValues = std::vector<std::pair<std::string, double>>;
 
-/// What the metrics of a job added up, of some threads and some time; totals merge by adding. Made by MetricSet.
+/// Accumulated state of a job's metrics, for some threads and some time; totals merge by addition. Created by
+/// MetricSet.
 struct MetricTotals {
-  /// Of each metric, then of the loss; then each metric's rows that are not finite, which are in no other sum; then
-  /// those without a group, or whose prediction is clipped; then those whose prediction is no probability.
+  /// The sums of each metric, then of the loss. Then, per metric: rows that are not finite and in no other sum; rows
+  /// without a group or with a clipped prediction; rows whose prediction is not a probability.
   std::vector<double> sums;
-  std::vector<GroupSample> samples;  ///< of the GAUCs; empty where nobody wants them
-  /// Of the metrics that are not exact from sums; empty where nobody wants them.
+  std::vector<GroupSample> samples;  ///< samples for GAUC; empty if not needed
+  /// For metrics whose sums are not exact; empty if not needed.
   std::vector<ExampleRows> examples = {};
 };
 
-/// What has to be known of metric values beside them.
+/// Remarks about metric values.
 struct MetricRemarks {
-  /// How far values that are taken from sums may be from the exact ones, by printed name.
+  /// Maximum errors of values computed from sums, by printed name.
   MetricValues bounds;
-  /// A line each, "gauc: 3 examples ...", with what of it stays the same from one measurement to the next.
+  /// One line each, "gauc: 3 examples ...", with a key that is constant over measurements.
   std::vector<std::pair<std::string, std::string>> lines;
 };
 
-/// How many of `predictions` a metric clips (MetricInfo::clipped_at), and what is said of so many.
+/// Number of `predictions` that a metric clips (MetricInfo::clipped_at), and the message for it.
 int64_t ClippedRows(const MetricInfo& info, std::span<const float> predictions, bool are_logits);
 std::string ClippedText(const std::string& name, const MetricInfo& info, int64_t rows);
 
-/// A bound below it is not worth a word.
+/// Smaller bounds are not reported.
 inline constexpr double kLeastBound = 1e-4;
 
-/// "0.712345", and where `bounds` has more than kLeastBound for `name` " +- 0.0123" after it; "nan" has no sign.
+/// "0.712345", followed by " +- 0.0123" if `bounds` has more than kLeastBound for `name`; "nan" has no sign.
 std::string MetricText(const std::string& name, double value, const MetricValues& bounds);
 
-/// The metrics of a job and where their inputs are; shared by all workers, immutable.
+/// The metrics of a job and the locations of their inputs; shared by all workers, immutable.
 class MetricSet {
  public:
-  /// `loss` is the variable of the loss, whose mean is kept beside the metrics; empty, or none of a frame: none is.
-  /// kInvalidConfig for a slot that is not there, or a kind that is not in `registry`.
+  /// `loss` is the variable of the loss, whose mean is also computed; empty or unknown to a frame: no loss. Fails with
+  /// kInvalidConfig for an unknown slot, a kind that is not in `registry`, or an unweighted metric of a weighted loss.
   static Result<std::unique_ptr<const MetricSet>> Create(const std::vector<MetricSpec>& specs, const SlotSchema& schema,
                                                          const MetricRegistry& registry, const std::string& loss);
 
-  /// Printed names, "auc" or "income/auc"; a second metric of a name gets "_2".
+  /// Printed names, "auc" or "income/auc"; a second metric with the same name gets "_2".
   const std::vector<std::string>& names() const { return names_; }
-  /// Which values of a metric are better, by its printed name; nullopt when there is none of that name.
+  /// Which values of a metric, given by printed name, are better; nullopt if there is no such metric.
   std::optional<MetricBetter> Better(std::string_view name) const;
-  /// The variables that predictions and weights are read from. The loss is not among them.
+  /// The variables of predictions and weights, without the loss.
   std::vector<std::string> Variables() const;
-  /// Totals of no rows.
+  /// Totals without rows.
   MetricTotals NewTotals() const;
-  /// Totals of no rows that take no samples: enough for every metric but GAUC.
+  /// Totals without rows and without samples: sufficient for all metrics except GAUC.
   MetricTotals NewSums() const { return {std::vector<double>(sums_), {}, {}}; }
-  /// Sorts the samples.
+  /// Computes all values; sorts the samples.
   MetricValues Compute(MetricTotals& totals) const;
-  /// The value of metric `index` alone; NaN where a row's prediction or label was NaN or infinite. Sorts the sample of
-  /// a GAUC, which `totals` must have.
+  /// The value of metric `index`; NaN if a row's prediction or label was not finite. For GAUC, `totals` must have the
+  /// sample, which is sorted.
   double Value(size_t index, MetricTotals& totals) const;
-  /// What metric `index`, which is no GAUC, added up; empty where a row's prediction or label was NaN or infinite.
+  /// The sums of metric `index`, which is not GAUC; empty if a row's prediction or label was not finite.
   std::span<const double> Sums(size_t index, const MetricTotals& totals) const;
-  /// The examples of metric `index`, sorted; nullopt where not all are there.
+  /// The sorted examples of metric `index`; nullopt unless all are stored.
   std::optional<std::span<const ExampleRow>> Examples(size_t index, MetricTotals& totals) const;
-  /// How far the value of metric `index` may be from the exact one; 0: it is exact.
+  /// Maximum error of the value of metric `index`; 0: exact.
   double Bound(size_t index, const MetricTotals& totals) const;
-  /// Of the first metrics, whose `values` are those of `totals`, which has the samples of GAUCs.
+  /// Remarks on the first metrics, given their `values` from `totals`, which must have the samples of GAUC.
   MetricRemarks Remarks(const MetricValues& values, const MetricTotals& totals) const;
-  /// How many metrics SharedExamples of this set are of.
+  /// Number of metrics with SharedExamples.
   size_t exact_metrics() const { return exact_; }
-  /// The mean of the loss over rows; NaN where none was seen.
+  /// Mean of the loss over rows; NaN without rows.
   double Loss(const MetricTotals& totals) const;
   /// Whether metric `index` is computed from a sample.
   bool IsGrouped(size_t index) const { return entries_[index].metric == nullptr; }
-  /// How many rows had such a prediction or label; of the metric that met most of them.
+  /// Number of rows with non-finite predictions or labels; the maximum over metrics.
   int64_t NonFiniteRows(const MetricTotals& totals) const;
   /// Adds totals of other rows to `*all`.
   static void Add(const MetricTotals& totals, MetricTotals* all);
-  /// Writes totals into a checkpoint.
+  /// Writes totals to a checkpoint.
   static void Write(const MetricTotals& totals, std::ostream& out);
-  /// What Write wrote; nullopt for totals of other metrics.
+  /// Reads the bytes of Write; nullopt for totals of other metrics.
   std::optional<MetricTotals> FromBytes(std::string_view bytes) const;
-  /// As FromBytes for what stands at the front of `bytes`, and takes it away.
+  /// Like FromBytes for the front of `bytes`, which it removes.
   std::optional<MetricTotals> TakeBytes(std::string_view* bytes) const;
 
  private:
@@ -105,69 +106,70 @@ class MetricSet {
   struct Entry {
     std::unique_ptr<Metric> metric;  ///< null: GAUC
     std::string prediction;
-    std::string weights;  ///< empty: every row counts once
+    std::string weights;  ///< empty: weight 1
     SlotId label = -1;
     SlotId group = -1;
-    MetricLabels looks_for = MetricLabels::kAny;  ///< kAny also where another entry looks at the same labels
-    size_t first = 0;                             ///< of its sums; of a GAUC, its sample
+    MetricLabels looks_for = MetricLabels::kAny;  ///< also kAny if another entry checks the same labels
+    size_t first = 0;                             ///< index of its first sum; for GAUC, of its sample
     MetricInfo info;
     bool by_logit = false;  ///< `prediction` is a logit
-    size_t examples = 0;    ///< its number among those that are not exact from sums
+    size_t examples = 0;    ///< index among the metrics whose sums are not exact
   };
-  /// Of the counts of rows by metric, which follow each other in the sums.
+  /// Row counts per metric, contiguous in the sums.
   enum Counts : size_t { kNonFinite, kNoted, kOutside, kCounts };
   double CountOf(Counts kind, size_t metric, const MetricTotals& totals) const {
     return totals.sums[counts_ + kind * entries_.size() + metric];
   }
-  /// Why a metric is NaN; empty where something else says so.
+  /// Why a metric is NaN; empty if other output explains it.
   std::string WhyNone(size_t index, const MetricTotals& totals) const;
   std::vector<Entry> entries_;
   std::vector<std::string> names_;
   std::string loss_;
   size_t sums_ = 0;
-  size_t loss_sums_ = 0;  ///< in the sums, where those of the loss are: loss times rows, rows
-  size_t counts_ = 0;     ///< in the sums, where the counts of rows begin
+  size_t loss_sums_ = 0;  ///< index in the sums of the loss's: loss times rows, rows
+  size_t counts_ = 0;     ///< index in the sums of the first row count
   size_t exact_ = 0;
-  std::vector<GroupSample> no_samples_;  ///< empty ones
+  std::vector<GroupSample> no_samples_;  ///< empty samples
 };
 
-/// What else a MetricAccumulator does.
+/// Options of a MetricAccumulator.
 struct AccumulatorOptions {
-  LabelRangeMonitor* label_monitor = nullptr;  ///< is told of labels that a metric is not defined for; null: nobody is
-  SharedExamples* examples = nullptr;          ///< where those of exact metrics go; null: nowhere
-  bool has_windows = false;                    ///< somebody wants windows of metrics other than GAUC
+  LabelRangeMonitor* label_monitor = nullptr;  ///< receives labels for which a metric is undefined; null: not checked
+  SharedExamples* examples = nullptr;          ///< receives the examples of exact metrics; null: none
+  bool has_windows = false;                    ///< windows are needed for metrics other than GAUC
 };
 
 /// Reads predictions and labels of one worker's batches and keeps its sums.
 ///
-/// Add belongs to the worker; AddTo and the window to any one other thread, meanwhile. Allocates when a batch is larger
-/// than all before. With GAUC or examples, Add takes a lock for the length of a batch; rows of GAUCs are kept until
+/// The worker calls Add; one other thread can call AddTo and the window functions concurrently. Allocates for a batch
+/// larger than all before. With GAUC or examples, Add locks for the duration of a batch; rows of GAUC are kept until
 /// MoveRowsTo.
 class MetricAccumulator {
  public:
-  /// `frame` must hold the predictions; both must outlive it, as must what `options` points to.
+  /// `frame` must have the predictions; both must outlive the accumulator, like the pointers in `options`. Fails with
+  /// kInvalidConfig if a prediction or weight is missing or is not a tensor.
   static Result<std::unique_ptr<MetricAccumulator>> Create(const MetricSet& set, const Frame& frame,
                                                            const AccumulatorOptions& options = {});
 
-  /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
-  /// two or more classes) a row. A loss that is no float is left out.
+  /// Adds the rows of context.batch, which the frame just ran. Ignores a loss that is not a float. Fails with
+  /// kInvalidConfig if a prediction does not have one value (or two or more classes) per row or weights have another
+  /// shape, and with the device's failure.
   Status Add(const RunContext& context);
-  /// Keeps what Add would read, for AddKept: of batches that count only once others have run, too. context.batch
-  /// outlives that. Same errors as Add.
+  /// Stores the input of Add for AddKept, for batches that count only after others have run. context.batch must outlive
+  /// that. Fails like Add.
   Status Keep(const RunContext& context);
-  /// Adds the batches that were kept, and forgets them.
+  /// Adds the stored batches and removes them. Fails like Add.
   Status AddKept();
-  /// Adds what this worker added up to `totals`, but for rows that were moved away. Copies rows, if `totals` has
-  /// samples.
+  /// Adds this worker's totals to `totals`, except for moved rows. Copies rows if `totals` has samples.
   void AddTo(MetricTotals& totals) const;
-  /// As AddTo, but takes the rows away instead of copying them, those of the window too. While the worker stands still.
+  /// Like AddTo, but moves the rows, including the window's. Requires that the worker is paused.
   void EndInto(MetricTotals& totals);
-  /// Moves the rows of windows that were taken into the samples of `totals`. The worker does not wait for it.
+  /// Moves the rows of taken windows to the samples of `totals`. The worker does not wait for it.
   void MoveRowsTo(MetricTotals& totals);
-  /// Adds what came since the last call (or the start) to `window`, and begins the next window. Copies the window's
-  /// rows, if `window` has samples.
+  /// Adds everything since the last call (or the start) to `window` and starts the next window. Copies the window's
+  /// rows if `window` has samples.
   void TakeWindow(MetricTotals& window);
-  /// Adds what the next TakeWindow would, rows likewise, and lets the window go on.
+  /// Adds the current window like TakeWindow, without ending it.
   void AddWindowTo(MetricTotals& window) const;
   /// Starts from totals of an earlier run.
   void Restore(const MetricTotals& totals);
@@ -176,12 +178,12 @@ class MetricAccumulator {
  private:
   MetricAccumulator(const MetricSet& set, const AccumulatorOptions& options)
       : set_(&set), options_(options), samples_(set.no_samples_) {}
-  /// A batch and copies of what the frame had of it.
+  /// A batch and copies of its results in the frame.
   struct KeptBatch {
     RunContext context;
     std::deque<Tensor> copies;
-    std::vector<const Tensor*> predictions;  ///< as predictions_, of the copies
-    std::vector<const Tensor*> weights;      ///< as weights_
+    std::vector<const Tensor*> predictions;  ///< like predictions_, but copies
+    std::vector<const Tensor*> weights;      ///< like weights_
     std::optional<double> loss;
   };
   void AddSumsTo(MetricTotals& totals) const;
@@ -190,35 +192,35 @@ class MetricAccumulator {
   Status ReadLoss(std::optional<double>* loss);
   void AddLoss(const SlotBatch& batch, std::optional<double> loss);
   Status AddMetrics(const RunContext& context);
-  /// Reads labels and predictions, and of more than two classes what the metric reads of them.
+  /// Reads labels and predictions; for more than two classes, the value the metric needs.
   Status ReadRows(const SlotBatch& batch, size_t metric);
-  /// Rows of weight 0 are taken out of what was read.
+  /// Removes rows of weight 0 from the buffers.
   Status ReadWeights(const SlotBatch& batch, size_t metric);
   void LookAtLabels(const RunContext& context, size_t metric) const;
   void AddGroups(const SlotBatch& batch, size_t metric);
   float WeightOf(size_t i) const { return weight_buffer_.empty() ? 1.0F : weight_buffer_[i]; }
-  /// Rows whose prediction or label is NaN or infinite; they say nothing of the others, and are counted alone.
+  /// Rows with a non-finite prediction or label; they are excluded and counted separately.
   int64_t CountNonFiniteRows() const;
   void LeaveOutNonFiniteRows();
 
   const MetricSet* set_;
   AccumulatorOptions options_;
   std::vector<const Tensor*> predictions_;
-  std::vector<const Tensor*> weights_;  ///< by metric; null: every row counts once
+  std::vector<const Tensor*> weights_;  ///< by metric; null: weight 1
   const Tensor* loss_ = nullptr;        ///< null: the frame has none
   HostView host_view_;
-  std::deque<KeptBatch> kept_;  ///< the first kept_count_ of them; the others are there for their memory
+  std::deque<KeptBatch> kept_;  ///< the first kept_count_ are in use; the others only keep memory
   size_t kept_count_ = 0;
-  std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; the loss; counts of rows
-  /// Those since the last TakeWindow; none without AccumulatorOptions::has_windows. They are added up by themselves, as
-  /// of a difference of two large totals nothing may be left.
+  std::deque<MetricSums> sums_;  ///< by metric, empty for GAUC; the loss; row counts
+  /// Sums since the last TakeWindow; empty without AccumulatorOptions::has_windows. Accumulated separately, because the
+  /// difference of two large totals would lose precision.
   std::deque<MetricSums> window_sums_;
   mutable std::mutex samples_mutex_;
   std::vector<GroupSample> samples_;
   std::vector<float> prediction_buffer_;
   std::vector<float> label_buffer_;
-  std::vector<float> weight_buffer_;  ///< empty: every row counts once
-  std::vector<int> row_buffer_;       ///< of the batch, which stand in the buffers; empty: all
+  std::vector<float> weight_buffer_;  ///< empty: weight 1
+  std::vector<int> row_buffer_;       ///< indices in the batch of the buffered rows; empty: all
 };
 
 }  // namespace millrace

@@ -6,10 +6,10 @@
 
 #include "plugin/version.h"
 
-/// What must be equal for C++ objects to pass between a program and a plugin: who compiled it, against which standard
-/// library and protobuf, and which Millrace its headers are of.
+/// Everything that must be equal to pass C++ objects between a program and a plugin: the compiler, the standard
+/// library, protobuf, and the version of Millrace's headers.
 ///
-/// The number behind C++ is raised with each change of what plugins are compiled against, also between two versions.
+/// The number after C++ is increased with each change of the headers used by plugins, also between versions.
 ///
 ///     millrace plugin, C++ 7: g++ 12.2.0, libstdc++ 12 (20220819), protobuf 3021012, millrace 0.1.0
 #define MILLRACE_CPP_PLUGIN_TAG                                              \

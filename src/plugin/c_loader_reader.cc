@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// Values that a record has in all axes but the first, and in that one when it is fixed.
+/// Number of values per record in all axes except the first, and including it if it is fixed.
 Result<int64_t> WidthOf(const TensorSpec& spec) {
   const bool is_known = spec.dtype == DType::kInt64 || spec.dtype == DType::kInt32 || spec.dtype == DType::kFloat32 ||
                         spec.dtype == DType::kFloat64;
@@ -28,7 +28,7 @@ Result<int64_t> WidthOf(const TensorSpec& spec) {
   return width;
 }
 
-/// The first id that an int32 output cannot hold; null when there is none. A negative number comes as its 64 bits.
+/// The first id that an int32 output cannot hold; null if there is none. A negative number has its 64 bits.
 const uint64_t* BeyondInt32(std::span<const uint64_t> ids) {
   const auto at = std::find_if(ids.begin(), ids.end(), [](uint64_t id) {
     const auto number = static_cast<int64_t>(id);
@@ -43,7 +43,7 @@ void Put(std::span<const From> values, const Dims& dims, Tensor* tensor) {
   for (const From value : values) *to++ = static_cast<To>(value);
 }
 
-/// A loader at work on a file. One thread at a time.
+/// A loader reading a file. One thread at a time.
 class CLoader {
  public:
   CLoader(const millrace_loader& loader, std::string where, std::unique_ptr<COpenArgs> args)
@@ -53,9 +53,9 @@ class CLoader {
   CLoader& operator=(const CLoader&) = delete;
 
   bool is_open() const { return state_ != nullptr; }
-  /// Gives it a file, to be opened by the next Next.
+  /// Sets the file, which the next Next opens.
   void ReadFrom(std::unique_ptr<ByteSource> bytes, const std::string& file) { args_->ReadFrom(std::move(bytes), file); }
-  /// Reads a record into row(); false at the end. Failures do not say where.
+  /// Reads a record into row(); false at the end. Failures have no position.
   Result<bool> Next(const std::stop_token& stop) {
     is_of_record_ = false;
     args_->ReadUntil(stop);
@@ -78,7 +78,7 @@ class CLoader {
     try {
       if (state_ != nullptr) loader_.close(state_);
     } catch (...) {
-      // The records were read; there is nothing left that it could spoil.
+      // All records were read, so an exception here does no harm.
     }
     state_ = nullptr;
   }
@@ -86,9 +86,9 @@ class CLoader {
   CRowValues& row() { return row_; }
   const CRowValues& row() const { return row_; }
   std::span<const millrace_column> columns() const { return args_->columns(); }
-  /// Whether it was the file's bytes that failed, which say so themselves.
+  /// Whether reading bytes failed; such failures contain their position.
   bool is_of_bytes() const { return !args_->read_failure().ok(); }
-  /// Whether the failure is of the record that was read.
+  /// Whether the current record caused the failure.
   bool is_of_record() const { return is_of_record_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// The value of one attribute; null when it has none.
+/// The value of an attribute; null if it has none.
 Result<const std::string*> ValueOf(const millrace_attr_info& info, const COpenArgs::Given& given) {
   const std::string* value = nullptr;
   for (const auto& [name, text] : given) {
@@ -40,7 +40,7 @@ Result<std::unique_ptr<COpenArgs>> COpenArgs::Create(std::span<const millrace_at
                                                      std::vector<std::pair<std::string, millrace_column>> columns) {
   MR_TRY(CheckNames(infos, given));
   std::unique_ptr<COpenArgs> made(new COpenArgs);
-  made->texts_.reserve(infos.size() + columns.size());  // what is pointed to must not move
+  made->texts_.reserve(infos.size() + columns.size());  // pointers require stable addresses
   for (const millrace_attr_info& info : infos) {
     MR_ASSIGN(const std::string* const value, ValueOf(info, given));
     made->texts_.push_back(value == nullptr ? info.default_value : *value);

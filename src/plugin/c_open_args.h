@@ -17,38 +17,39 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// What a parser or loader of the C tier is opened with, and everything that it points to. Must outlive what was opened
-/// with it. One thread.
+/// The arguments for opening a parser or loader of the C tier, with everything they point to. Must outlive what was
+/// opened with it. One thread.
 class COpenArgs {
  public:
   using Given = std::vector<std::pair<std::string, std::string>>;
 
-  /// Completes the attributes of `infos` by their defaults. kInvalidConfig for one that is unknown, given twice, or
-  /// missing without a default.
+  /// Completes the attributes of `infos` with their defaults. Fails with kInvalidConfig for an unknown or duplicated
+  /// attribute, or one without value and default.
   static Result<std::unique_ptr<COpenArgs>> Create(std::span<const millrace_attr_info> infos, const Given& given,
                                                    std::vector<std::pair<std::string, millrace_column>> columns);
   COpenArgs(const COpenArgs&) = delete;
   COpenArgs& operator=(const COpenArgs&) = delete;
 
-  /// Completes what a data_desc gives, with a column for each used slot. `where` says whose attributes they are.
+  /// The same for a data_desc, with a column for each used slot. `where` is the attributes' owner in messages. Fails
+  /// like Create.
   static Result<std::unique_ptr<COpenArgs>> ForSlots(std::span<const millrace_attr_info> infos,
                                                      const SlotSchema& schema, const DataFeedDesc& desc,
                                                      const std::string& where);
 
-  /// Gives the bytes of a file to the loader that is opened next.
+  /// Sets the file content for the loader opened next.
   void ReadFrom(std::unique_ptr<ByteSource> bytes, const std::string& file);
-  /// From now on a request of `stop` ends the plugin's wait for bytes, of a pipe that stays silent.
+  /// Makes a request of `stop` end the plugin's wait for bytes, for example of an idle pipe.
   void ReadUntil(std::stop_token stop) { stop_ = std::move(stop); }
   const millrace_open_args& args() const { return args_; }
   std::span<const millrace_column> columns() const { return columns_; }
-  /// Why `read` failed; ok when it did not.
+  /// Why `read` failed; ok otherwise.
   const Status& read_failure() const { return read_failure_; }
 
  private:
   COpenArgs() = default;
   static ptrdiff_t Read(void* host, char* bytes, size_t room);
 
-  std::vector<std::string> texts_;  ///< values of attributes, names of columns
+  std::vector<std::string> texts_;  ///< attribute values and column names
   std::vector<millrace_attr> attrs_;
   std::vector<millrace_column> columns_;
   std::string file_;
@@ -58,7 +59,7 @@ class COpenArgs {
   millrace_open_args args_{};
 };
 
-/// Room for the message of one call into a plugin of the C tier, and a margin behind it that shows who writes too much.
+/// Buffer for the message of one call into a plugin of the C tier, followed by a margin to detect overruns.
 class CError {
  public:
   CError() { text_.fill(kUntouched); }
@@ -68,12 +69,12 @@ class CError {
   millrace_error* get() {
     if (overran()) text_.fill(kUntouched);
     text_[0] = '\0';
-    error_ = {sizeof(millrace_error), text_.data(), kRoom};  // a plugin may have written over it
+    error_ = {sizeof(millrace_error), text_.data(), kRoom};  // a plugin may have overwritten it
     return &error_;
   }
-  /// Whether the plugin wrote behind the room it was given.
+  /// Whether the plugin wrote past the end of its buffer.
   bool overran() const { return text_[kRoom] != kUntouched || text_[kRoom + 1] != kUntouched; }
-  /// What the plugin wrote; `where` and `otherwise` when it wrote nothing.
+  /// The plugin's message; `where` + `otherwise` if it is empty.
   std::string text(const std::string& where, const std::string& otherwise) {
     if (overran()) {
       return where + " wrote behind the " + std::to_string(kRoom) +

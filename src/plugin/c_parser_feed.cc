@@ -28,7 +28,7 @@ class CParserFeed final : public DataFeed {
     try {
       if (state_ != nullptr) parser_.close(state_);
     } catch (...) {
-      // Everything was parsed; there is nothing left that it could spoil.
+      // All lines were parsed, so an exception here does no harm.
     }
   }
 

@@ -6,10 +6,10 @@
 namespace millrace {
 namespace {
 
-/// No plugin has more of anything; a count above it is a mistake, and to follow it a crash.
+/// Sanity limit: a larger count is an error, and using it would crash.
 constexpr size_t kMostParts = 1000;
 
-/// What this program and the plugin both have of a structure; the rest is zero.
+/// The fields of a structure that both this program and the plugin have; the rest is zero.
 template <class T>
 T Shared(const T& structure) {
   T copy{};
@@ -21,7 +21,7 @@ Status Incomplete(const std::string& what, const std::string& lacks) {
   return InvalidConfig(what + " has no " + lacks);
 }
 
-/// Of an array that the plugin gives.
+/// Checks an array given by the plugin.
 Status CheckCount(const std::string& what, const std::string& of, size_t count, const void* array) {
   if (count > kMostParts) {
     return InvalidConfig(what + " counts " + std::to_string(count) + " " + of + "; at most " +
@@ -88,7 +88,7 @@ Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path,
       return MakeCLoaderReader(loader, path, file, shapes);
     };
     MR_TRY(registries.readers.Add(std::move(format)));
-    // Where a parser has its name, that is what datasets mean by it.
+    // If a parser has the same name, datasets use the parser.
     if (registries.feeds.Find(loader.name) != nullptr) continue;
     MR_TRY(registries.feeds.AddRowFiles(loader.name, loader.doc, MakeCLoaderRowFiles(loader, path)));
   }

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-/// Rows are counted in 32 bits.
+/// Rows use 32-bit counts.
 constexpr size_t kMostValues = std::numeric_limits<int32_t>::max();
 
 std::string Values(size_t count) { return count == 1 ? "1 value" : std::to_string(count) + " values"; }
@@ -64,13 +64,13 @@ void CRowValues::Append(size_t column, const T* values, size_t count, std::vecto
   if (count > kMostValues - to->size()) {
     return Misfit(column, Values(count) + ", more than a row may have (" + std::to_string(kMostValues) + ")");
   }
-  // No exception may pass through the plugin, which may be C.
+  // Exceptions must not pass through the plugin, which may be C.
   try {
     to->insert(to->end(), values, values + count);
   } catch (const std::bad_alloc&) {
     no_memory_for_ = to->size() + count;
     column_ = column;
-    *to = {};  // others may need what it has
+    *to = {};  // frees memory for others
   }
 }
 

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Gathers the values that a plugin of the C tier gives for one row, column by column. One thread; warm, it allocates
-/// nothing.
+/// Collects the values that a plugin of the C tier delivers for one row, by column. One thread; does not allocate when
+/// warm.
 class CRowValues {
  public:
   /// `columns` must outlive it.
@@ -19,17 +19,17 @@ class CRowValues {
   CRowValues(const CRowValues&) = delete;
   CRowValues& operator=(const CRowValues&) = delete;
 
-  /// What the plugin calls. It refers to this object.
+  /// The functions for the plugin. Refers to this object.
   const millrace_sink& sink() const { return sink_; }
-  /// Forgets the row; that memory ran out stays.
+  /// Clears the row, but not the out-of-memory state.
   void Clear();
-  /// Whether every column got what it takes; otherwise column() and misfit() say which one did not, and why.
+  /// Whether every column has its required values; otherwise column() and misfit() describe the first fault.
   bool Check();
   size_t column() const { return column_; }
   /// "expected 2 values, found 3".
   const std::string& misfit() const { return misfit_; }
-  /// "no memory for 2147483648 values of a row" of column(), once there was none; empty: there was. Nothing is taken
-  /// from then on, which would ask the system for the same again at every call.
+  /// "no memory for 2147483648 values of a row" of column() after an allocation failed; otherwise empty. After that,
+  /// values are ignored, to avoid repeating the same allocation at every call.
   std::string NoMemory() const;
 
   std::span<const uint64_t> ids(std::integral auto column) const { return columns_[static_cast<size_t>(column)].ids; }
@@ -44,9 +44,9 @@ class CRowValues {
   };
   static void TakeIds(void* host, size_t column, const uint64_t* values, size_t count);
   static void TakeFloats(void* host, size_t column, const float* values, size_t count);
-  /// Whether the row is still in order, and this column exists and is of this kind; remembers the first that is not.
+  /// Whether the row is valid so far and this column exists and has this kind; records the first fault.
   bool Takes(size_t column, millrace_kind kind);
-  /// Copies what the plugin gives, or remembers why it cannot.
+  /// Copies the plugin's values, or records why it cannot.
   template <class T>
   void Append(size_t column, const T* values, size_t count, std::vector<T>* to);
   void Misfit(size_t column, std::string text);
@@ -56,7 +56,7 @@ class CRowValues {
   millrace_sink sink_;
   size_t column_ = 0;
   std::string misfit_;
-  size_t no_memory_for_ = 0;  ///< values; 0: there was memory
+  size_t no_memory_for_ = 0;  ///< number of values; 0: no allocation failed
 };
 
 }  // namespace millrace

@@ -24,7 +24,7 @@ constexpr uint16_t kMachine = EM_AARCH64;
 constexpr uint16_t kMachine = EM_NONE;
 #endif
 
-/// The bytes of a file that nobody has vouched for: every access is checked.
+/// The bytes of an untrusted file: every access is checked.
 class ElfFile {
  public:
   explicit ElfFile(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -36,7 +36,7 @@ class ElfFile {
     std::memcpy(&value, bytes_.data() + offset, sizeof(T));
     return value;
   }
-  /// The text up to its zero byte, which must lie within `room` bytes.
+  /// The string up to its zero byte, which must be within `room` bytes.
   std::optional<std::string> Text(uint64_t offset, uint64_t room) const {
     if (offset >= bytes_.size()) return std::nullopt;
     room = std::min({room, static_cast<uint64_t>(bytes_.size()) - offset, uint64_t{kLongestText}});
@@ -45,7 +45,7 @@ class ElfFile {
     if (end == nullptr) return std::nullopt;
     return std::string(start, static_cast<const char*>(end));
   }
-  /// Where an address of the loaded object lies in the file.
+  /// File offset of an address in the loaded object.
   std::optional<uint64_t> OffsetOf(const Elf64_Ehdr& header, uint64_t address) const {
     for (uint64_t i = 0; i < header.e_phnum; ++i) {
       const auto segment = At<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
@@ -83,7 +83,7 @@ std::optional<std::string> FindText(const ElfFile& file, const Elf64_Ehdr& heade
 }  // namespace
 
 Result<std::string> ReadExportedText(const std::string& path, std::string_view name) {
-  // To open a pipe is to wait for who writes to it.
+  // Opening a pipe would block until it has a writer.
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (std::filesystem::is_other(status)) return BadData("\"" + path + "\" is no shared object");

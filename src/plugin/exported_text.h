@@ -7,11 +7,11 @@
 
 namespace millrace {
 
-/// Reads the text that a shared object exports as a `const char[]` of this name, without loading it: none of its code
-/// runs, and nothing that it lacks is missed.
+/// Reads a string that a shared object exports as a `const char[]` with this name, without loading it: its code does
+/// not run and missing dependencies do not matter.
 ///
-/// OpenForReading's errors; kBadData when the file is no shared object for this machine, or a broken one; kNotFound
-/// when it exports no such text (of at most 4096 bytes). Messages name the file.
+/// Fails like OpenForReading, kBadData if the file is not a valid shared object for this machine, kNotFound if it does
+/// not export such a string (of at most 4096 bytes). Messages name the file.
 Result<std::string> ReadExportedText(const std::string& path, std::string_view name);
 
 }  // namespace millrace

@@ -22,14 +22,14 @@
 namespace millrace {
 namespace {
 
-/// A plugin that was opened, by the names that its user and the system's loader have for it.
+/// An opened plugin, with the names used by its user and by the system's loader.
 struct OpenedFile {
   std::string path;
   std::string file;
 };
 
-/// The plugins that were opened, for handlers that run in any thread while another one may be added: one that is shown
-/// never moves. Those beyond the room are not looked for.
+/// The opened plugins, for handlers that can run in any thread while another one is added: visible entries never move.
+/// Entries beyond the capacity are not searched.
 class OpenedList {
  public:
   void Add(OpenedFile opened) {
@@ -50,13 +50,13 @@ constexpr int kMostCalls = 64;
 constexpr int kExitCode = 2;
 constexpr int kLongestReport = 2000;  ///< in milliseconds
 
-/// What was there before the first plugin.
+/// The handlers installed before the first plugin.
 struct Before {
   std::array<struct sigaction, kFaults.size()> faults{};
   std::terminate_handler terminate = nullptr;
 };
 
-/// For what ends the process, which knows nothing but the process. Never destroyed: it may come late.
+/// For handlers at the end of the process, which can only access globals. Never destroyed, because they can run late.
 OpenedList& OpenedFiles() {
   static auto* const files = new OpenedList;
   return *files;
@@ -66,11 +66,11 @@ Before& HandlersBefore() {
   return *before;
 }
 
-/// The innermost call of this thread that a plugin's code made.
+/// The innermost call made by a plugin's code in this thread.
 struct PluginCall {
   const OpenedFile* plugin = nullptr;
-  size_t offset = 0;           ///< in its file
-  const char* name = nullptr;  ///< of the function, as the linker has it; null when it has none
+  size_t offset = 0;           ///< offset in its file
+  const char* name = nullptr;  ///< linker name of the function; null if it has none
 };
 
 PluginCall FindCall() {
@@ -89,7 +89,7 @@ PluginCall FindCall() {
   return {};
 }
 
-/// Ends the program, with the name of the plugin that made `call`, if one did. The run was not over.
+/// Ends the program, naming the plugin that made `call`, if any. The run was not over.
 void NameWhoCalled(const char* call) {
   const PluginCall found = FindCall();
   if (found.plugin == nullptr) return;
@@ -101,7 +101,7 @@ void NameWhoCalled(const char* call) {
   std::_Exit(kExitCode);
 }
 
-/// Runs within exit, whatever `status` claims.
+/// Runs within exit, regardless of `status`.
 void NameWhoExits(int status, void*) {
   char call[32];
   std::snprintf(call, sizeof(call), "exit(%d)", status);
@@ -110,7 +110,7 @@ void NameWhoExits(int status, void*) {
 
 void NameWhoExitsQuickly() { NameWhoCalled("quick_exit"); }
 
-/// Runs within std::terminate, before the stack of what threw is gone.
+/// Runs within std::terminate, before the throwing stack is unwound.
 void NameWhoTerminates() {
   const PluginCall call = FindCall();
   if (call.plugin != nullptr) {
@@ -140,8 +140,8 @@ const char* SignalName(int signal) {
   }
 }
 
-/// Shows what was formatted, and allocates nothing: the heap may be what is broken. A symbol's name may hold anything,
-/// and a terminal obeys no "?".
+/// Writes the formatted text without allocating, because the heap may be damaged. Replaces control characters in symbol
+/// names by "?".
 void Show(std::array<char, 2048>& text, int length) {
   if (length <= 0) return;
   const size_t bytes = std::min(static_cast<size_t>(length), text.size() - 1);
@@ -150,7 +150,7 @@ void Show(std::array<char, 2048>& text, int length) {
   if (::write(STDERR_FILENO, text.data(), bytes) < 0) return;
 }
 
-/// Says on standard error which plugin a fault came from, or which ones are loaded.
+/// Reports on standard error which plugin caused a fault, or which ones are loaded.
 void ReportFault(int signal) {
   std::array<char, 2048> text{};
   const PluginCall call = FindCall();
@@ -169,7 +169,7 @@ void ReportFault(int signal) {
   }
 }
 
-/// Names the plugin that a fault came from and lets the fault go on as it would have without.
+/// Names the plugin that caused a fault, and then lets the fault take its usual course.
 void NameWhoFaults(int signal, siginfo_t* info, void*) {
   static std::atomic<pid_t> reporter = 0;
   static std::atomic<bool> is_reported = false;
@@ -179,16 +179,16 @@ void NameWhoFaults(int signal, siginfo_t* info, void*) {
     if (!is_sent || info->si_pid == getpid()) ReportFault(signal);
     is_reported = true;
   }
-  // Threads that fault together must not end the process before the first one has said why. It may wait for a lock of
-  // the loader that this thread has, so that there is an end to that.
+  // Other faulting threads must not end the process before the first report is complete. It may need a loader lock held
+  // by this thread, so the wait is limited.
   const bool waits = first != 0 && first != gettid();
   constexpr timespec kMillisecond{0, 1'000'000};
   for (int i = 0; waits && !is_reported && i < kLongestReport; ++i) nanosleep(&kMillisecond, nullptr);
   for (size_t i = 0; i < kFaults.size(); ++i) {
-    // A fault within the report, or once more at the same instruction, is not ours any more.
+    // A fault during the report, or again at the same instruction, is left to the previous handler.
     sigaction(kFaults[i], &HandlersBefore().faults[i], nullptr);
   }
-  // A signal that was sent does not come again by itself when this returns.
+  // A sent signal does not repeat by itself after this returns.
   if (is_sent) raise(signal);
 }
 
@@ -197,7 +197,7 @@ void Watch() {
   on_exit(NameWhoExits, nullptr);
   at_quick_exit(NameWhoExitsQuickly);
   before.terminate = std::set_terminate(NameWhoTerminates);
-  FindCall();  // the first backtrace loads what it needs, which a handler must not
+  FindCall();  // the first backtrace loads libraries, which a handler must not do
   struct sigaction action {};
   action.sa_sigaction = NameWhoFaults;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -4,17 +4,16 @@
 
 namespace millrace {
 
-/// From now on the end of the process is looked at: where `file`, as the system's loader calls the plugin `path`, is
-/// among the calls that led to it, the plugin is named on standard error. To be called before the plugin is opened, as
-/// its constructors may end the process already; one thread at a time.
+/// Monitors the end of the process: if `file` (the system loader's name of plugin `path`) is in the call stack that led
+/// to it, names the plugin on standard error. Call it before opening the plugin, whose constructors can already end the
+/// process; one thread at a time.
 ///
-/// - exit, quick_exit, and an exception that nobody catches (of a thread or a destructor) end with exit code 2: the run
-///   was not over, whatever the plugin said.
-/// - A fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) ends as it would have, by the signal, with the core dump or the
-///   handler that was there before. One in code that is no plugin's names those that were loaded, as memory is theirs,
-///   too.
+/// - exit, quick_exit, and an uncaught exception (in a thread or a destructor) end with exit code 2, because the run
+///   was not over.
+/// - A fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) ends as before: by the signal, with the core dump or the
+///   previous handler. For a fault outside plugins the report lists the loaded ones, since they share our memory.
 ///
-/// A plugin that calls _exit, or runs out of stack, ends the process unseen.
+/// A plugin that calls _exit or overflows the stack is not detected.
 void ExpectEndFrom(const std::string& path, const std::string& file);
 
 }  // namespace millrace

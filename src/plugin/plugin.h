@@ -6,17 +6,17 @@
 #include "plugin/plugin_abi.h"
 #include "runtime/op_kernel.h"
 
-/// Makes a shared object a plugin: the body registers what it brings, once for every program that loads it.
+/// Makes a shared object a plugin: the body registers its contents, once for every program that loads it.
 ///
 ///     MILLRACE_PLUGIN(millrace::Registries& registries) {
 ///       registries.ops.Add("my_op").Doc("…")…;
 ///       return millrace::Status::Ok();
 ///     }
 ///
-/// Exactly once in a shared object. It is for the compiler, standard library and Millrace that it was built with: where
-/// one of them differs, it is refused before any of its code runs. What it throws is caught and reported by its path,
-/// here and later in its operators. It is never unloaded. MILLRACE_VERSION_OF_PLUGIN("1.2") beside it says which
-/// version of the plugin this is. docs/plugins.md has the whole.
+/// Use it exactly once per shared object. The plugin works only with the compiler, standard library and Millrace
+/// version it was built with; otherwise it is rejected before any of its code runs. Its exceptions, here and later in
+/// its operators, are reported with its path. It is never unloaded. MILLRACE_VERSION_OF_PLUGIN("1.2") next to it sets
+/// the plugin's own version. See docs/plugins.md.
 #define MILLRACE_PLUGIN(parameter)                                                                                    \
   extern "C" {                                                                                                        \
   const char millrace_plugin_tag[] = MILLRACE_CPP_PLUGIN_TAG;                                                         \

@@ -28,7 +28,7 @@ using RegisterFn = void (*)(Registries&, Status&);
 /// The two kinds of plugins.
 enum class Tier : uint8_t { kC, kCpp };
 
-/// Refuses what is no plugin, or one for another program.
+/// Rejects files that are not plugins or are for another program.
 Result<Tier> CheckTag(const std::string& path) {
   const Result<std::string> tag = ReadExportedText(path, kTagSymbol);
   if (!tag.ok()) {
@@ -44,7 +44,7 @@ Result<Tier> CheckTag(const std::string& path) {
                        "\"\n  build it again with this Millrace's headers" + (is_c ? "" : " and compiler"));
 }
 
-/// What dlerror() says, with the C++ name of a symbol that is missing.
+/// The text of dlerror(), with the C++ name of a missing symbol.
 Status CannotLoad(const char* text) {
   const std::string_view error = text == nullptr ? "no reason given" : text;
   constexpr std::string_view kUndefined = "undefined symbol: ";
@@ -56,8 +56,8 @@ Status CannotLoad(const char* text) {
                        "\", which neither it nor its libraries nor this program has (undefined symbol " + symbol + ")");
 }
 
-/// Lets plugins find what they call where that is in a shared object itself, as in Python's module: one that was opened
-/// for its own sake is seen by nobody else.
+/// Makes our symbols visible to plugins if we are a shared object, as in Python's module, because such an object is
+/// opened with local visibility.
 void ShowOwnSymbols() {
   Dl_info own;
   if (dladdr(reinterpret_cast<const void*>(&CppPluginTag), &own) == 0 || own.dli_sname == nullptr) return;
@@ -66,12 +66,13 @@ void ShowOwnSymbols() {
   dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
-/// Opens the shared object, whose constructors run and may throw.
+/// Opens the shared object, whose constructors run and can throw.
 Result<void*> Open(const std::string& path) {
-  // A name without a slash would be looked for in the system's folders.
+  // A name without a slash would be searched in the system's folders.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   ExpectEndFrom(path, file);
-  // dlopen is declared not to throw, and runs constructors that may: through a pointer the compiler believes it.
+  // dlopen is declared noexcept, but runs constructors that can throw; calling it through a pointer hides the
+  // declaration.
   using OpenFn = void* (*)(const char*, int);
   const volatile OpenFn open = &dlopen;
   try {
@@ -83,14 +84,14 @@ Result<void*> Open(const std::string& path) {
   }
 }
 
-/// The address of what the plugin's tag promises.
+/// The address of a symbol required by the plugin's tag.
 Result<void*> FindSymbol(void* handle, const char* symbol, const char* macro) {
   void* address = dlsym(handle, symbol);
   if (address != nullptr) return address;
   return InvalidConfig("it exports no " + std::string(symbol) + ", which " + macro + " defines");
 }
 
-/// Has the plugin register what it brings.
+/// Lets the plugin register its contents.
 Status Register(void* handle, Tier tier, const std::string& path, Registries& registries) {
   if (tier == Tier::kC) {
     MR_ASSIGN(const void* const plugin, FindSymbol(handle, kCSymbol, "MILLRACE_C_PLUGIN in plugin/plugin_abi.h"));
@@ -102,7 +103,7 @@ Status Register(void* handle, Tier tier, const std::string& path, Registries& re
   return status;
 }
 
-/// What the plugin says its version is; empty: nothing.
+/// The plugin's own version; empty if it has none.
 Result<std::string> VersionOf(const std::string& path) {
   constexpr size_t kLongest = 64;
   Result<std::string> version = ReadExportedText(path, kVersionSymbol);
@@ -114,7 +115,7 @@ Result<std::string> VersionOf(const std::string& path) {
   return version;
 }
 
-/// A name or a doc that a terminal would not just show.
+/// Checks for names and docs that are unsafe to print.
 class TextCheck {
  public:
   void Take(const std::string& what, std::string_view text) {
@@ -122,7 +123,7 @@ class TextCheck {
     status_ =
         InvalidConfig(what + " has control characters, or bytes that are no UTF-8: \"" + std::string(text) + "\"");
   }
-  /// One that jobs write and programs print, in a line.
+  /// A name used in jobs and printed on a line.
   void TakeName(const std::string& kind, const std::string& name) {
     if (!status_.ok() || (!name.empty() && Harmless(name) == name)) return;
     status_ = InvalidConfig(name.empty() ? "a " + kind + " \"\" has no name"
@@ -143,7 +144,7 @@ void ForEach(Tuple tuple, const F& f) {
   std::apply([&f](auto&... elements) { (f(elements), ...); }, tuple);
 }
 
-/// Takes over all of `from`: an element of a tuple of registries after the other.
+/// Adopts all of `from`, one registry of the tuple after the other.
 template <size_t kAt = 0, class Tuple>
 Status AdoptEach(Tuple from, Tuple into) {
   if constexpr (kAt < std::tuple_size_v<Tuple>) {
@@ -153,7 +154,7 @@ Status AdoptEach(Tuple from, Tuple into) {
   return Status::Ok();
 }
 
-/// Names and docs are printed where nobody looks at them twice.
+/// Names and docs are printed without escaping.
 Status CheckTexts(Registries& from) {
   TextCheck check;
   for (const OpInfo* op : from.ops.all()) {
@@ -189,7 +190,7 @@ Status CheckTexts(Registries& from) {
   return check.status();
 }
 
-/// Metrics are printed in lower case: of two names that differ in case alone nobody could tell which is which.
+/// Metrics are printed in lower case, so names that differ only in case would be ambiguous.
 Status CheckPrintedNames(const MetricRegistry& metrics) {
   std::map<std::string, std::string> printed;
   for (const auto& entry : metrics.entries()) {
@@ -201,7 +202,7 @@ Status CheckPrintedNames(const MetricRegistry& metrics) {
   return Status::Ok();
 }
 
-/// Everything that the plugin registered, or nothing of it.
+/// Adopts everything that the plugin registered, or nothing.
 Status Adopt(Registries from, Tier tier, const std::string& path, Registries* into) {
   using Code = DataFeedFactory::Code;
   MR_TRY(CheckTexts(from));
@@ -230,7 +231,7 @@ Status Load(const std::string& path, Registries* into) {
   Registries registered;
   try {
     Status status = Register(handle, tier, path, registered);
-    // Whatever its code: it is the job that names an unfit plugin.
+    // In any case kInvalidConfig, because the job names the plugin.
     if (!status.ok()) return InvalidConfig(status.message());
   } catch (...) {
     return InvalidConfig("while it registered it threw " + DescribeException());

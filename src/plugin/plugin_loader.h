@@ -8,20 +8,20 @@
 
 namespace millrace {
 
-/// The tag that plugins of the C++ tier must have been built with to be loaded by this program.
+/// The tag required in plugins of the C++ tier to be loaded by this program.
 std::string_view CppPluginTag();
 
-/// Loads a shared object and adds what it registers to `into`. It stays loaded until the process ends. A relative path
-/// is relative to the working directory; no search path is asked.
+/// Loads a shared object and adds its registrations to `into`. It stays loaded until the process ends. Relative paths
+/// are relative to the working directory; no search path is used.
 ///
-/// Its tag is read from the file first, so that no code of an unfit one runs. kNotFound when there is no such file.
-/// kInvalidConfig, naming the plugin, when it is no plugin, was built for another Millrace, compiler or library (with
-/// both tags), needs a symbol that is not there, throws, fails, or registers a name that is taken; `into` is then as it
-/// was. One thread at a time.
+/// The tag is read from the file first, so no code of an incompatible plugin runs. Fails with kNotFound if the file is
+/// missing, kIo if it cannot be read, kBadData if it is not a shared object for this machine, kInvalidConfig if it is
+/// not a plugin, was built for another Millrace, compiler or library (with both tags), needs a missing symbol, throws,
+/// fails, or registers a taken name; messages name the plugin. After a failure `into` is unchanged. One thread at a
+/// time.
 ///
-/// Where the constructors of a plugin throw, glibc's loader stays locked by this thread: another one that opens a
-/// shared object afterwards waits for ever. A program reports the failure and ends; so should who loads one from
-/// Python.
+/// If a plugin's constructors throw, this thread keeps glibc's loader lock, and any other thread that opens a shared
+/// object blocks forever. Programs report the failure and end; Python callers should do the same.
 Status LoadPlugin(const std::string& path, Registries* into);
 
 }  // namespace millrace

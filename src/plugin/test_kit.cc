@@ -29,7 +29,7 @@ VarMeta MetaOf(const TestTensor& tensor) {
   return meta;
 }
 
-/// A session of operators whose inputs have their values.
+/// A session of operators with input values set.
 Result<std::unique_ptr<OpSession>> Start(const std::vector<OpDesc>& ops, const TestKit::Tensors& inputs,
                                          const OpRegistry& registry) {
   VarMetas metas;
@@ -46,7 +46,7 @@ Result<std::unique_ptr<OpSession>> Start(const std::vector<OpDesc>& ops, const T
   return session;
 }
 
-/// A variable of floats after a run.
+/// A float variable after a run.
 Result<const Tensor*> Floats(OpSession& session, const std::string& name) {
   if (!session.has_tensor(name)) return InvalidConfig("test: no operator wrote \"" + name + "\"");
   const Tensor* tensor = session.tensor(name);
@@ -72,7 +72,7 @@ Result<double> Objective(OpSession& session, const std::string& of, const std::v
   return sum;
 }
 
-/// The operators, those of a weighted sum behind them, and those of its gradient by `by`.
+/// The operators, followed by those of a weighted sum and of its gradient with respect to `by`.
 Result<std::vector<OpDesc>> WithGradients(const std::vector<OpDesc>& ops, const TestKit::Tensors& inputs,
                                           const std::vector<std::string>& by, const std::string& of,
                                           const OpRegistry& registry) {

@@ -12,14 +12,14 @@
 
 namespace millrace {
 
-/// A tensor of floats that a test gives or expects.
+/// A float tensor of a test's inputs or expected results.
 struct TestTensor {
   std::vector<int64_t> dims;
   std::vector<float> values;
 };
 
-/// Checks what a plugin brings. A test is itself a plugin, which `inspect plugin TEST.so` runs by loading it: exit code
-/// 0, or 2 with the first difference.
+/// Tests the contents of a plugin. A test is itself a plugin, run with `inspect plugin TEST.so`: exit code 0, or 2 with
+/// the first difference.
 ///
 ///     MILLRACE_PLUGIN(Registries&) {
 ///       MR_ASSIGN(const TestKit kit, TestKit::Create({"soft_clip.so"}));
@@ -28,28 +28,30 @@ struct TestTensor {
 ///       return kit.ExpectGradients({clip}, {{"x", {{1, 2}, {0, 1}}}}, {"x"}, "out");
 ///     }
 ///
-/// Values are compared as in a golden file of Millrace: an absolute difference of `tolerance` times the larger of 1 and
-/// what is expected; NaN equals NaN. A difference is kBadData, with the variable, the index and both values; what
-/// cannot run says why. One thread; a frame is made for each call.
+/// Values are compared as in Millrace's golden files: the absolute difference must not exceed `tolerance` times max(1,
+/// |expected|); NaN equals NaN. All functions fail with kBadData for a difference, with the variable, the index and
+/// both values; kInvalidConfig for a faulty test; otherwise with the failure of running it. One thread; each call
+/// creates a frame.
 class TestKit {
  public:
-  /// Everything that Millrace has, and these plugins: LoadPlugin's errors.
+  /// Contains everything built in, and these plugins. Fails like LoadPlugin.
   static Result<TestKit> Create(const std::vector<std::string>& plugins);
 
   using Tensors = std::map<std::string, TestTensor>;
 
-  /// Runs operators over `inputs`; `variable` is then to be `expected`.
+  /// Runs operators on `inputs` and compares `variable` with `expected`.
   Status ExpectValues(const std::vector<OpDesc>& ops, const Tensors& inputs, const std::string& variable,
                       const TestTensor& expected, double tolerance = 1e-5) const;
-  /// Compares the gradients that operators give of `of` (weighted, summed) by each of `by` to central differences of
-  /// step 1e-2. Keep inputs off kinks by more than that.
+  /// Compares the gradients of `of` (weighted, summed) with respect to each of `by` with central differences of step
+  /// 1e-2. Keep inputs farther than that from kinks.
   Status ExpectGradients(const std::vector<OpDesc>& ops, const Tensors& inputs, const std::vector<std::string>& by,
                          const std::string& of, double tolerance = 5e-3) const;
-  /// The operators of a loss whose label is a number, which reads `inputs` by the names of `loss.in` and `loss.label`,
-  /// for the two above; its mean is "loss", and what it is made of has the names that the loss gives.
+  /// The operators of a loss with a numeric label, for the functions above. It reads the `inputs` named by `loss.in`
+  /// and `loss.label`; its mean is "loss", and its other variables have the names that the loss gives them. Fails with
+  /// kInvalidConfig if the loss cannot be built.
   Result<std::vector<OpDesc>> LossOps(const LossDesc& loss, const Tensors& inputs) const;
-  /// What a data feed makes of lines, as `inspect head --format=jsonl` shows it. `data_desc` is the text of a job's.
-  /// kBadData with the line's number for a bad line.
+  /// The rows that a data feed makes of lines, as shown by `inspect head --format=jsonl`. `data_desc` is in text
+  /// format. A bad line fails with kBadData and the line number.
   Result<std::string> FeedRows(const std::string& data_desc, const std::vector<std::string>& lines) const;
 
   const Registries& registries() const { return *registries_; }

@@ -37,7 +37,7 @@ Status PyArrayFeedQueue::Push(HeldArrays arrays, const std::stop_token& stop) {
   return channel()->Push(std::move(arrays), stop);
 }
 
-// One channel from first to last: who waited at a closed one is not to go on at what Reopen made.
+// Uses one channel throughout: a thread waiting at a closed channel must not continue with the one that Reopen created.
 Status PyArrayFeedQueue::PushUnless(const std::function<bool()>& stops, HeldArrays arrays) {
   if (!arrays.empty()) MR_TRY(Check(arrays));
   const std::shared_ptr<Channel<HeldArrays>> channel = this->channel();
@@ -61,7 +61,7 @@ Result<std::optional<HeldArrays>> PyArrayFeedQueue::PopUnless(const std::functio
 }
 
 size_t PyArrayFeedQueue::size() const {
-  // What was pushed and what was popped are read one after the other; with pops in between the difference is none.
+  // Pushed and popped counts are read one after the other; concurrent pops make their difference invalid.
   const std::shared_ptr<Channel<HeldArrays>> channel = this->channel();
   size_t size = channel->size();
   while (size > capacity_) size = channel->size();
@@ -96,7 +96,7 @@ Status PyArrayFeedQueueHolder::InitOnce(size_t capacity, std::vector<TensorSpec>
       if (size < -1) return InvalidConfig(where + "a size is -1 (any) or not negative; " + std::to_string(size));
     }
   }
-  // Its constructor is the holder's alone.
+  // Only the holder can call the constructor.
   feeder_ = std::shared_ptr<PyArrayFeedQueue>(new PyArrayFeedQueue(capacity, std::move(shapes)));
   return Status::Ok();
 }

@@ -7,14 +7,14 @@
 
 namespace millrace {
 
-/// Takes the fields of a line of CSV off its front, and counts them. Fields stand between commas, as they are.
+/// Takes fields off the front of a CSV line and counts them. Fields are returned unchanged, split at commas.
 class CsvFields {
  public:
   explicit CsvFields(std::string_view line) : rest_(line) {}
 
   bool Next(std::string_view* field);
-  /// Takes the next field when it is a plain decimal, as most are; false, and nothing is taken, when it is not. 24
-  /// bytes behind the line may be read.
+  /// Takes the next field if it is a plain decimal, the usual case; otherwise takes nothing and returns false. 24 bytes
+  /// after the line are readable.
   bool NextPlainFloat(float* value, DigitGuess* guess);
   /// Fields taken so far.
   size_t count() const { return count_; }
@@ -27,17 +27,18 @@ class CsvFields {
 
 size_t CountCsvColumns(std::string_view line);
 
-/// A field of a header without what may stand around it.
+/// The name in a header field, without surrounding decoration.
 std::string_view CsvName(std::string_view field);
 
-/// Whether a field is neither a number, nor a list of numbers, nor empty, quoted or not.
+/// Whether a field is neither empty nor a number nor a list of numbers, quoted or not.
 bool IsCsvName(std::string_view field);
 
-/// Whether most columns of a first line are names. One bad value does not make a header of a row, which nobody would
-/// miss; a few numbers are no row (scikit-learn writes `150,4,setosa,versicolor,virginica`).
+/// Whether most columns of a first line are names. A single bad value does not make a row a header, because the row
+/// would be lost silently; a few numbers do not make a header a row (scikit-learn writes
+/// `150,4,setosa,versicolor,virginica`).
 bool IsCsvHeader(std::string_view line);
 
-/// A line without what Windows ends it with, and a first one without what Windows begins a file with.
+/// A line without a carriage return, and a first line without a byte order mark.
 std::string_view CsvLine(std::string_view line, bool is_first);
 
 }  // namespace millrace

@@ -38,7 +38,7 @@ class CsvReader final : public FileReader {
     return true;
   }
 
-  /// An error when the columns of a header have the names of outputs, and another order.
+  /// Fails if the columns of a header are the outputs' names in another order.
   Status CheckHeader(std::string_view line) const {
     CsvFields fields(line);
     std::string_view name;
@@ -59,8 +59,8 @@ class CsvReader final : public FileReader {
     return Status::Ok();
   }
 
-  /// False; an error when all that the file has is a line that heads no such columns: it is cut short, or something
-  /// else.
+  /// Returns false; fails if the file contains only a line that is not a matching header: it is truncated or another
+  /// format.
   Result<bool> AtEnd() const {
     if (has_rows_ || header_columns_ == 0 || header_columns_ == columns_) return false;
     return BadData(lines_.path() + ":1: no row, and a header of " + std::to_string(header_columns_) +
@@ -124,7 +124,7 @@ class CsvReader final : public FileReader {
 
   LineFile lines_;
   size_t columns_ = 0;
-  size_t header_columns_ = 0;  ///< of a first line that is no row; 0 without one
+  size_t header_columns_ = 0;  ///< of a first line that is not a row; 0: none
   bool has_rows_ = false;
   DigitGuess guess_;
 };

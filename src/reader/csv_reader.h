@@ -4,10 +4,9 @@
 
 namespace millrace {
 
-/// Lines of numbers between commas. The columns go to the outputs in their order: as many as an output without LoD has
-/// values, and one, with any number of values between blanks, for one with a LoD. A first line that holds something
-/// else than numbers is a header; empty lines count for nothing. Everything else that does not fit is kBadData with
-/// file, line and column.
+/// Lines of comma-separated numbers. Outputs read columns in order: an output without LoD reads one column per value,
+/// an output with a LoD reads one column of blank-separated values. A first line with anything but numbers is a header;
+/// empty lines are skipped. Any other mismatch fails with kBadData, naming file, line and column.
 FileFormat CsvFormat();
 
 }  // namespace millrace

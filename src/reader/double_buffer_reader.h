@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// Reads the next items of another reader in a thread of its own while the last one is in use; two wait at most.
+/// Prefetches up to two items of another reader in its own thread.
 class DoubleBufferReader final : public DecoratedReader {
  public:
   explicit DoubleBufferReader(std::unique_ptr<ReaderBase> reader);
@@ -18,7 +18,7 @@ class DoubleBufferReader final : public DecoratedReader {
   Status Restart() override;
   Status ReadAhead(const std::stop_token& stop);
 
-  Prefetcher prefetcher_;  // ends before the reader that its thread reads
+  Prefetcher prefetcher_;  // declared last: ends before the reader used by its thread
 };
 
 }  // namespace millrace

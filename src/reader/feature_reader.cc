@@ -17,7 +17,7 @@ namespace {
 DType TypeOf(const FeatureValues& values) {
   constexpr DType kTypes[] = {DType::kBool,    DType::kFloat32, DType::kInt64,
                               DType::kFloat64, DType::kInt32,   DType::kUint8};
-  return kTypes[values.index()];  // none of them is a bool
+  return kTypes[values.index()];  // none is a bool
 }
 
 class FeatureReader final : public FileReader {

@@ -11,13 +11,13 @@
 namespace millrace {
 namespace {
 
-/// TFRecord's mask, so that a checksum of data that holds checksums is a good one.
+/// TFRecord's mask, so that checksums of data containing checksums stay effective.
 uint32_t MaskedCrc32c(std::string_view bytes) {
   const uint32_t crc = Crc32c(0, bytes.data(), bytes.size());
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
 }
 
-/// Takes the checksum off the end of `bytes`, and verifies it.
+/// Removes and verifies the checksum at the end of `bytes`.
 Status TakeCrc(std::string_view* bytes, const char* of) {
   uint32_t crc = 0;
   if (bytes->size() < sizeof(crc)) return BadData(std::string("the record's ") + of + " has no checksum");
@@ -55,7 +55,7 @@ struct TfKind {
 
 struct OfKind {
   static constexpr bool kHasChecksums = false;
-  static constexpr bool kHasManyLists = true;  ///< of doubles and of 32-bit integers as well
+  static constexpr bool kHasManyLists = true;  ///< also for doubles and 32-bit integers
   using Message = OfRecord;
   static const auto& Features(const OfRecord& message) { return message.feature(); }
 };

@@ -6,7 +6,8 @@
 
 namespace millrace {
 
-/// kInvalidConfig for `what`, which a build without libjpeg (MILLRACE_JPEG) cannot read. Exists in such a build alone.
+/// Returns kInvalidConfig for `what`, which a build without libjpeg (MILLRACE_JPEG) cannot read. Exists only in such a
+/// build.
 Status WithoutJpeg(const std::string& what);
 
 }  // namespace millrace

@@ -14,9 +14,9 @@
 #include "core/decompress.h"
 #include "core/file.h"
 
-// Behind <cstdio>, whose FILE it takes for granted.
+// Must follow <cstdio>, because it needs FILE.
 #include <jpeglib.h>
-// The numbers of libjpeg's messages.
+// libjpeg's message numbers.
 #include <jerror.h>
 
 namespace millrace {
@@ -24,16 +24,16 @@ namespace millrace {
 struct JpegDecoder::State {
   jpeg_decompress_struct info = {};
   jpeg_error_mgr errors = {};
-  std::jmp_buf back = {};              ///< where a failure within libjpeg goes on
-  char message[JMSG_LENGTH_MAX] = {};  ///< what it said
+  std::jmp_buf back = {};              ///< where control returns after a failure in libjpeg
+  char message[JMSG_LENGTH_MAX] = {};  ///< its message
   size_t file_size = 0;
 };
 
 namespace {
 
-/// Bytes of a file that are asked for first; most pictures are smaller.
+/// Size of the first read; most pictures are smaller.
 constexpr size_t kFirstRead = size_t{64} << 10;
-/// libjpeg watches for the end when less than 512 bytes are left for each of the 10 blocks that it may decode at once.
+/// libjpeg checks for the end if less than 512 bytes remain for each of the 10 blocks that it may decode at once.
 constexpr size_t kBehindFile = 10 * 512 + 16;
 constexpr std::array<unsigned char, kBehindFile> kEndsOfPicture = [] {
   std::array<unsigned char, kBehindFile> bytes = {};
@@ -48,14 +48,14 @@ constexpr size_t kRowsAtOnce = 4;
   std::longjmp(state->back, 1);
 }
 
-// A level below 0 is a warning: libjpeg found the data damaged, and would go on with pixels that it made up.
+// A negative level is a warning: the data is damaged, and libjpeg would continue with invented pixels.
 void HeedWarning(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   const bool is_harmless = code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR;
   if (level < 0 && !is_harmless) FailDecoding(info);
 }
 
-// Runs a step that libjpeg may leave by longjmp, so that nothing in it or here may need a destructor.
+// Runs a step that libjpeg can leave by longjmp, so nothing in it or here may need a destructor.
 template <class Step>
 [[gnu::noinline]] bool Decoded(JpegDecoder::State* state, const Step& step) {
   if (setjmp(state->back) != 0) return false;
@@ -63,7 +63,7 @@ template <class Step>
   return true;
 }
 
-/// Takes pixels of four bytes, red the first, apart.
+/// Splits four-byte pixels, red first.
 template <class T>
 void CopyToPlanes(const unsigned char* __restrict pixels, size_t count, T* planes, size_t plane) {
   T* const __restrict red = planes;
@@ -136,12 +136,12 @@ template <class T>
 Status JpegDecoder::ReadPlanes(const std::string& path, int channels, T* planes) {
   State* const state = state_.get();
   jpeg_decompress_struct* const info = &state->info;
-  // libjpeg decodes faster as long as it need not watch for the end of the bytes. What stands behind the file
-  // are ends of a picture, so that it stops there when the file does not.
+  // libjpeg decodes faster while it need not check for the end. The bytes after the file are end markers, so it stops
+  // there if the file is truncated.
   unsigned char* const end = bytes_.data() + state->file_size;
   std::memcpy(end, kEndsOfPicture.data(), kBehindFile);
   info->src->bytes_in_buffer += kBehindFile;
-  // Words of red, green, blue and nothing are taken apart faster than three bytes.
+  // Words of red, green, blue and padding are split faster than three bytes.
   const size_t pixel_bytes = channels == 1 ? 1 : 4;
   const size_t row_bytes = info->image_width * pixel_bytes;
   rows_.resize(kRowsAtOnce * row_bytes);
@@ -164,7 +164,7 @@ Status JpegDecoder::ReadPlanes(const std::string& path, int channels, T* planes)
     jpeg_finish_decompress(info);
   });
   if (info->src->next_input_byte > end && (read || state->errors.msg_code != JERR_OUT_OF_MEMORY)) {
-    // It was whole, or seemed to be damaged, only with what stands behind the file.
+    // It was complete, or damaged, only together with the bytes after the file.
     return BadData(path + ": the JPEG picture is damaged or not whole: Premature end of JPEG file");
   }
   return read ? Status::Ok() : Failure(path, "the JPEG picture is damaged or not whole");

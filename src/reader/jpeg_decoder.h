@@ -16,10 +16,10 @@ struct PictureSize {
   int height = 0;
 };
 
-/// Decodes JPEG pictures, one after another, as libjpeg does by default; Exif's orientation changes nothing.
+/// Decodes JPEG pictures like libjpeg does by default; ignores Exif's orientation.
 ///
-/// Stricter than libjpeg: a picture that is cut short or damaged is an error, where libjpeg would fill it up with grey.
-/// Bytes between two parts of a picture, which some cameras leave there, are let pass. One thread.
+/// Stricter than libjpeg: a truncated or damaged picture is an error, while libjpeg would fill it with grey. Extra
+/// bytes between segments, which some cameras write, are accepted. One thread.
 class JpegDecoder {
  public:
   /// Throws std::bad_alloc.
@@ -28,18 +28,19 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  /// Reads the file `path` and the header of the picture that it is. Allocates nothing of the picture's size, and
-  /// nothing at all once a larger file was read. kBadData that begins with `path` when it is no JPEG picture;
-  /// kNotFound, kIo.
+  /// Reads the file `path` and parses its header. Allocates only if no file this large was read before, and nothing of
+  /// the picture's size. Fails with kBadData if it is not a JPEG picture, kNotFound if the file is missing, kIo if it
+  /// cannot be read, kUnavailable without memory; messages start with `path`.
   Result<PictureSize> ReadHeader(const std::string& path);
-  /// The same of a picture whose file was read already; keeps a copy of its bytes.
+  /// Parses the header of a file already in memory; copies `bytes`. Fails like the other overload.
   Result<PictureSize> ReadHeader(const std::string& path, std::string_view bytes);
-  /// Decodes the picture of the last ReadHeader, which succeeded, into planes of height rows of width values: 1 plane
-  /// (grey) or 3 (red, green, blue), whatever the file has. T is uint8_t or float. kBadData that begins with `path`.
+  /// Decodes the picture of the last successful ReadHeader to planes of height rows of width values: 1 plane (grey) or
+  /// 3 (red, green, blue), for any file. T is uint8_t or float. Fails with kBadData for a damaged picture, kUnavailable
+  /// without memory; messages start with `path`.
   template <class T>
   Status ReadPlanes(const std::string& path, int channels, T* planes);
 
-  /// libjpeg's state; named here for its callbacks alone.
+  /// libjpeg's state; declared here for its callbacks.
   struct State;
 
  private:
@@ -48,7 +49,7 @@ class JpegDecoder {
   Status Failure(const std::string& path, const char* what) const;
 
   std::unique_ptr<State> state_;
-  UninitializedVector<unsigned char> bytes_;  ///< the file, and what stands behind it
+  UninitializedVector<unsigned char> bytes_;  ///< the file with padding
   UninitializedVector<unsigned char> rows_;   ///< some rows of pixels
 };
 

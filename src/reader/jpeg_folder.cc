@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a folder holds, by name, each kind sorted.
+/// The entries of a folder by kind, sorted by name.
 struct FolderEntries {
   std::vector<std::string> files;
   std::vector<std::string> folders;
@@ -26,7 +26,7 @@ Result<FolderEntries> EntriesOf(const fs::path& folder) {
   for (const fs::directory_entry& entry : all) {
     std::string name = entry.path().filename().string();
     if (name.starts_with('.')) continue;
-    std::error_code gone;  // a link that leads nowhere
+    std::error_code gone;  // a broken link
     if (entry.is_directory(gone)) {
       entries.folders.push_back(std::move(name));
     } else if (entry.is_regular_file(gone)) {
@@ -47,7 +47,7 @@ std::optional<int64_t> NumberNamed(std::string_view name) {
   return number;
 }
 
-/// The labels of classes, in their order.
+/// The labels of classes, in order.
 std::vector<int64_t> LabelsOf(const std::vector<std::string>& classes) {
   std::vector<int64_t> labels;
   for (const std::string& name : classes) {
@@ -59,7 +59,7 @@ std::vector<int64_t> LabelsOf(const std::vector<std::string>& classes) {
   return labels;
 }
 
-/// The label of pictures that lie in `folder` itself; an empty one is the working directory.
+/// The label of pictures directly in `folder`; an empty path is the working directory.
 Result<int64_t> LabelNamedBy(const fs::path& folder) {
   std::error_code error;
   fs::path whole = fs::absolute(folder.empty() ? "." : folder, error).lexically_normal();

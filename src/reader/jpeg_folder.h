@@ -8,19 +8,19 @@
 
 namespace millrace {
 
-/// A picture's file and the class that its folder says.
+/// A picture's file, and its class according to the folder.
 struct LabelledPicture {
   std::string path;
   int64_t label = 0;
 };
 
-/// The pictures that `path` means, in the order of their names: itself when it is a file, the files of a folder, or
-/// those of the folders in a folder, which then are its classes. Names that begin with a dot count for nothing.
+/// Lists pictures in the order of their names: `path` itself if it is a file, the files of a folder, or the files of
+/// its subfolders, which are then the classes. Ignores names starting with a dot.
 ///
-/// Labels: folders that are all named by numbers have these as labels; otherwise a class's label is the place of its
-/// name among those of the folder. Pictures without folders of classes have the number that their folder is named by.
-/// When `wants_labels` is false, none is looked for. kNotFound, kIo, or kInvalidConfig for a folder that is neither
-/// kind or a label that nothing says. Reads the folders alone, no picture.
+/// If all class folders have numeric names, these are the labels; otherwise a label is the position of the folder's
+/// name in the sorted list. Pictures directly in `path` get the number in its name. If `wants_labels` is false, labels
+/// are not computed. Lists folders without opening pictures. Fails with kNotFound if `path` is missing or empty, kIo if
+/// a folder cannot be read, kInvalidConfig for a mixed folder or a label that cannot be determined.
 Result<std::vector<LabelledPicture>> ListPictures(const std::string& path, bool wants_labels);
 
 }  // namespace millrace

@@ -28,7 +28,7 @@ class JpegReader final : public FileReader {
   Status ReadPicture(const std::string& path, LoDTensor* tensor) {
     const TensorSpec& spec = shapes()[0];
     MR_ASSIGN(const PictureSize size, decoder_.ReadHeader(path));
-    // Checked before anything of the picture's size is allocated, so that a header that lies costs no memory.
+    // Checked before allocating the picture's size, so a false header costs no memory.
     if (size.height != spec.dims[2] || size.width != spec.dims[3]) {
       return BadData(path + ": the picture is " + std::to_string(size.height) + " high and " +
                      std::to_string(size.width) + " wide; the output takes " + spec.ToString() +

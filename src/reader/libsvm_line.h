@@ -7,12 +7,12 @@
 
 namespace millrace {
 
-/// A line of libsvm, `LABEL INDEX:VALUE ... # comment`, taken apart from its front.
+/// Splits a libsvm line, `LABEL INDEX:VALUE ... # comment`, from its front.
 class LibsvmLine {
  public:
   explicit LibsvmLine(std::string_view line) : rest_(line.substr(0, line.find('#'))) {}
 
-  /// The next token: the label, then what TakePlainPairs left. Empty at the end.
+  /// The next token: the label, then tokens left by TakePlainPairs. Empty at the end.
   std::string_view Next() {
     size_t begin = 0;
     while (begin < rest_.size() && IsBlank(rest_[begin])) ++begin;
@@ -23,9 +23,9 @@ class LibsvmLine {
     return token;
   }
 
-  /// Takes INDEX:VALUE pairs as they mostly are written: indices that rise above `last` up to `most`, plain decimals.
-  /// `put(index, value)` takes each, and `last` is the last one then. Stops at the first token that is something else,
-  /// which is left to slower and stricter eyes, or at the end. 64 bytes behind the line are read (LineBlock::kPadding).
+  /// Takes INDEX:VALUE pairs in their usual form: indices above `last` in ascending order up to `most`, values in plain
+  /// decimals. Calls `put(index, value)` for each and sets `last`. Stops at the end or at the first other token, which
+  /// the strict path parses. Reads up to 64 bytes after the line (LineBlock::kPadding).
   template <class Put>
   void TakePlainPairs(int64_t most, int64_t* last, DigitGuess* guess, const Put& put) {
     const char* const end = rest_.data() + rest_.size();
@@ -50,7 +50,7 @@ class LibsvmLine {
     rest_.remove_prefix(static_cast<size_t>(taken - rest_.data()));
   }
 
-  /// What was not taken yet, without the comment.
+  /// The remaining line, without the comment.
   std::string_view rest() const { return rest_; }
 
  private:

@@ -40,8 +40,7 @@ class LibsvmReader final : public FileReader {
     return true;
   }
 
-  /// The index of an INDEX:VALUE token; `last` is the one before and becomes this one. What is left of `token` is the
-  /// value.
+  /// Reads the index of an INDEX:VALUE token; `last` is the previous one and is updated. Leaves the value in `token`.
   Status TakeIndex(std::string_view* token, int64_t* last) const {
     const size_t colon = token->find(':');
     int64_t index = 0;
@@ -63,7 +62,7 @@ class LibsvmReader final : public FileReader {
     int64_t last = 0;
     for (size_t i = 0; i < count; ++i) {
       if (is_float) {
-        // A pair has a colon, so that there are never more of them than `count`.
+        // A pair contains a colon, so there are at most `count` pairs.
         auto* const floats = static_cast<float*>(value);
         line.TakePlainPairs(INT64_MAX, &last, &guess_, [&](int64_t at, float number) {
           index[i] = at;

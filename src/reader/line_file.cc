@@ -20,7 +20,7 @@ bool IsPipe(const std::string& path) {
 }  // namespace
 
 Status CheckReadable(const std::string& path) {
-  // Who writes into a pipe would be told that its reader has gone.
+  // Opening and closing a pipe would signal its writer that the reader is gone.
   return IsPipe(path) && ::access(path.c_str(), R_OK) == 0 ? Status::Ok() : OpenForReading(path).status();
 }
 
@@ -40,7 +40,7 @@ Result<bool> LineFile::Next(std::string_view* line, const std::stop_token& stop)
   }
   if (at_ == block_.size) {
     Result<bool> more = blocks_->Next(block_, stop, BlockReader::Fill::kForAMoment);
-    // A source names the file in its failures; the reader of its lines does not know it.
+    // The source names the file in its failures; the line reader does not know it.
     if (!more.ok() && blocks_->names_its_line()) return std::move(more).status().Context(path_);
     if (!more.ok()) return more;
     at_ = 0;

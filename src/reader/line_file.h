@@ -11,28 +11,30 @@
 
 namespace millrace {
 
-/// kNotFound or kIo when a file cannot be opened; reads nothing of it.
+/// Fails with kNotFound if a file is missing, kIo if it cannot be opened; reads nothing.
 Status CheckReadable(const std::string& path);
-/// kInvalidConfig for a pipe, to be asked before a file is read again: nobody would write into it a second time.
+/// Fails with kInvalidConfig for a pipe. Call it before reading a file again: a pipe's data is not written a second
+/// time.
 Status CheckStartsOver(const std::string& path);
 
-/// The lines of a text file, gz and zstd unpacked by its first bytes.
+/// The lines of a text file, decompressed if it starts like gz or zstd.
 ///
 /// The file is open from the first Next to the end. One thread.
 class LineFile {
  public:
   explicit LineFile(std::string path) : path_(std::move(path)) {}
 
-  /// The next line, without its '\n'; LineBlock::kPadding bytes after it may be read. Valid until the
-  /// next call. False at the end. kBadData for a line of more than 64 MiB, which nobody wrote as one.
+  /// The next line, without its '\n'; LineBlock::kPadding bytes after it are readable. Valid until the next call. False
+  /// at the end. Fails with kNotFound or kIo if the file cannot be read, kBadData for damaged compression or a line of
+  /// more than 64 MiB, kCancelled after a stop request.
   Result<bool> Next(std::string_view* line, const std::stop_token& stop);
-  /// Back to the first line.
+  /// Returns to the first line.
   void Rewind();
 
-  /// "PATH:7" of the line that Next gave last.
+  /// "PATH:7" for the last line.
   std::string Where() const { return path_ + ":" + std::to_string(number_); }
   const std::string& path() const { return path_; }
-  /// Of the line that Next gave last, from 1.
+  /// Number of the last line, from 1.
   uint64_t number() const { return number_; }
 
  private:

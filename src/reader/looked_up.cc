@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Whether an operator's Out holds the values of its X.
+/// Whether an operator's Out has the values of its X.
 bool PassesValuesOn(std::string_view type) {
   constexpr std::string_view kTypes[] = {"assign",   "cast",    "flatten",  "flatten2",  "lod_reset", "reshape",
                                          "reshape2", "squeeze", "squeeze2", "unsqueeze", "unsqueeze2"};
@@ -34,7 +34,7 @@ std::vector<const OpDesc*> OpsOf(const Executable& program) {
   return ops;
 }
 
-/// Whether one of `ops` asks a table for the values of `name`.
+/// Whether one of `ops` looks up the values of `name` in a table.
 bool AreIds(const std::string& name, const std::vector<const OpDesc*>& ops) {
   std::set<std::string> same = {name};
   const auto takes = [&same](const OpDesc& op, std::string_view parameter) {
@@ -44,7 +44,7 @@ bool AreIds(const std::string& name, const std::vector<const OpDesc*>& ops) {
   for (size_t known = 0; known < same.size();) {
     known = same.size();
     for (const OpDesc* op : ops) {
-      if (takes(*op, "Ids") && LooksUp(*op)) return true;  // lookups alone have such an input
+      if (takes(*op, "Ids") && LooksUp(*op)) return true;  // only lookups have such an input
       if (!PassesValuesOn(op->type()) || !takes(*op, "X")) continue;
       for (std::string& out : OutputArguments(*op, "Out")) same.insert(std::move(out));
     }

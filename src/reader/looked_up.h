@@ -5,9 +5,9 @@
 
 namespace millrace {
 
-/// Marks what `program` looks up in tables of what its `read` operators take from the readers of `scope`, as it is or
-/// cast or reshaped: ReaderHolder::MarkIds. A lookup that wants zeros for what is no id (out_of_range: ZERO) marks
-/// nothing. To be called before the readers are read.
+/// Calls ReaderHolder::MarkIds for the outputs of `scope`'s readers that `program` reads with `read` and looks up in
+/// tables, directly or after a cast or reshape. Ignores lookups with zeros for invalid ids (out_of_range: ZERO). Call
+/// it before reading.
 void MarkLookedUp(const Executable& program, Scope& scope);
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ Result<bool> MultiPassReader::Produce(std::vector<LoDTensor>* out, const std::st
 
 Status MultiPassReader::Restart() {
   done_ = 0;
-  // Where the passes would stand that were read to their end: how many began may be chance, that of a reading thread.
+  // The position after completely read passes: the number of passes started may depend on a reading thread.
   return reader().StartPass(pass() * static_cast<uint64_t>(pass_num_));
 }
 

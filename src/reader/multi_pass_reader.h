@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// Delivers everything that another reader has `pass_num` times, starting it over in between.
+/// Delivers all items of another reader `pass_num` times, restarting it in between.
 class MultiPassReader final : public DecoratedReader {
  public:
   /// `pass_num` is at least 1.
@@ -21,7 +21,7 @@ class MultiPassReader final : public DecoratedReader {
   Status Restart() override;
 
   const int64_t pass_num_;
-  int64_t done_ = 0;  ///< passes that are complete
+  int64_t done_ = 0;  ///< completed passes
 };
 
 }  // namespace millrace

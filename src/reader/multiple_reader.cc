@@ -29,7 +29,7 @@ MultipleReader::MultipleReader(const OpenFilesOptions& options, std::vector<Read
     : ReaderBase(std::move(shapes)),
       files_(std::move(files)),
       is_begun_(files_.size(), 0),
-      // A thread without a file would do nothing.
+      // More threads than files are useless.
       prefetcher_(static_cast<int>(std::min<size_t>(static_cast<size_t>(options.threads), files_.size())),
                   options.buffer_size, [this](int, const std::stop_token& stop) { return ReadFiles(stop); }) {}
 
@@ -51,7 +51,7 @@ Status MultipleReader::ReadFiles(const std::stop_token& stop) {
     if (std::exchange(is_begun_[number], 1) != 0) MR_TRY(CheckStartsOver(file.path));
     Status whole = read_whole(file);
     if (whole.ok()) continue;
-    // What could not be read may be mended before the next pass.
+    // A file that failed may be repaired before the next pass.
     if (whole.code() != StatusCode::kCancelled) stamps_.Forget();
     return whole;
   }

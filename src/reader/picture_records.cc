@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// What a record begins with; path and bytes follow.
+/// Head of a record; path and bytes follow.
 struct Head {
   int64_t label = 0;
   uint32_t path_size = 0;
@@ -35,13 +35,13 @@ class Pictures final : public RecordSource {
   }
   bool HasNext() const override { return next_ < pictures_.size(); }
   bool WaitReadable(std::chrono::milliseconds) override { return true; }
-  // A picture that is damaged is a record, too.
+  // A damaged picture is also a record.
   bool is_damaged() const override { return false; }
   bool is_within_frame() const override { return false; }
   uint64_t bytes() const override { return bytes_; }
 
  private:
-  /// Puts the file behind `begin` bytes of the record; how many there are, or more than most_.
+  /// Reads the file after the first `begin` bytes of the record; returns the size, or more than most_.
   Result<size_t> ReadBytes(const std::string& path, size_t begin, const std::stop_token& stop) {
     constexpr size_t kFirst = size_t{64} << 10;
     MR_ASSIGN(const std::unique_ptr<ByteSource> file, OpenFile(path));
@@ -56,7 +56,7 @@ class Pictures final : public RecordSource {
   const std::vector<LabelledPicture> pictures_;
   const size_t most_;
   size_t next_ = 0;
-  std::string record_;  ///< keeps its size, whatever that of the picture
+  std::string record_;  ///< keeps its size for all pictures
   uint64_t bytes_ = 0;
 };
 

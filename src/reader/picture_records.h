@@ -17,14 +17,14 @@ struct PictureRecord {
   int64_t label = 0;
   std::string_view path;
   std::string_view bytes;    ///< of the file
-  bool is_too_long = false;  ///< it has more bytes than records may have; none are here
+  bool is_too_long = false;  ///< the file exceeds the limit; `bytes` is empty
 
-  /// Reads a record of PictureRecords, which it refers to.
+  /// Decodes a record of PictureRecords; the result refers to it.
   static PictureRecord Of(std::string_view record);
 };
 
-/// Reads pictures' files, a record each: what is decoded where is the business of others. A file of more than
-/// `limit.bytes` is not read to its end. A failure to read one names it.
+/// Reads the files of pictures, one per record, without decoding. Stops reading a file at `limit.bytes`. Failures name
+/// the file.
 std::unique_ptr<RecordSource> PictureRecords(std::vector<LabelledPicture> pictures, const LineLimit& limit);
 
 }  // namespace millrace

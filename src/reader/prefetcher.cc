@@ -94,7 +94,7 @@ Status Prefetcher::Take(size_t together, const std::stop_token& stop) {
     items_.erase(items_.begin(), end);
   }
   if (taken_.empty()) return failure_;
-  room_ = capacity_ - (taken_.size() - 1);  // the first one is handed on now
+  room_ = capacity_ - (taken_.size() - 1);  // the first one is delivered now
   if (waiting_ > 0) has_room_.notify_all();
   return Status::Ok();
 }

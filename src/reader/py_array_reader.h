@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-/// Reads what is pushed into a queue, until a mark that ends the pass, or until it is closed. Starting over goes on
-/// with what is pushed for the next pass: behind the mark, or into the queue that was opened again; within a pass, the
-/// arrays up to its mark are dropped. Destroyed, it closes the queue, so that producers do not wait for ever.
+/// Reads arrays pushed into a queue until a mark ends the pass or the queue is closed. A restart continues with the
+/// next pass: after the mark, or in the reopened queue. Within a pass, a restart drops arrays up to the mark. The
+/// destructor closes the queue so that producers do not block forever.
 class PyArrayReader final : public ReaderBase {
  public:
   explicit PyArrayReader(std::shared_ptr<PyArrayFeedQueue> queue);
@@ -24,9 +24,9 @@ class PyArrayReader final : public ReaderBase {
   Status Restart() override;
 
   std::shared_ptr<PyArrayFeedQueue> queue_;
-  bool is_between_ = true;                  ///< passes: nothing of this one was taken
-  uint64_t opening_;                        ///< of the queue, when the pass began
-  std::optional<uint64_t> closed_opening_;  ///< that had come to its end
+  bool is_between_ = true;                  ///< between passes: nothing of the current one was taken
+  uint64_t opening_;                        ///< openings() of the queue when the pass began
+  std::optional<uint64_t> closed_opening_;  ///< the opening that has ended
 };
 
 }  // namespace millrace

@@ -35,7 +35,7 @@ Result<bool> RandomReader::Produce(std::vector<LoDTensor>* out, const std::stop_
     auto* values = static_cast<float*>(ResizeToInstance(shapes()[i], 0, &(*out)[i]));
     const int64_t count = (*out)[i].values.numel();
     for (int64_t k = 0; k < count; ++k) {
-      // 24 bits, so that no rounding reaches 1.
+      // 24 bits, so rounding never gives 1.
       const float uniform = static_cast<float>(rng_.Next() >> 40) * 0x1p-24F;
       values[k] = low_ + (high_ - low_) * uniform;
     }

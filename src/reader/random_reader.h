@@ -9,12 +9,13 @@
 
 namespace millrace {
 
-/// Makes up float32 tensors of uniform values in [low, high), without end.
+/// Generates float32 tensors of uniform values in [low, high), without end.
 ///
-/// The values follow from the seed and how often the reader was started over.
+/// The values depend on the seed and the number of restarts.
 class RandomReader final : public ReaderBase {
  public:
-  /// kInvalidConfig unless low < high and every output is float32 of known sizes (a first -1 is 1), without LoD.
+  /// Fails with kInvalidConfig unless low < high and every output is float32 of known sizes (a first -1 is 1), without
+  /// LoD.
   static Result<std::unique_ptr<RandomReader>> Create(float low, float high, uint64_t seed,
                                                       std::vector<TensorSpec> shapes);
 

@@ -15,7 +15,7 @@ Result<bool> ReaderBase::Advance(std::vector<LoDTensor>* out, const std::stop_to
 
 Result<bool> ReaderBase::ReadNext(std::vector<LoDTensor>* out, const std::stop_token& stop) {
   if (state_ == State::kAhead) {
-    // The caller's buffers are the next ones to be read ahead into.
+    // Reuses the caller's buffers for the next look-ahead.
     std::swap(*out, ahead_);
     state_ = State::kReading;
     return true;

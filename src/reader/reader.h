@@ -14,69 +14,70 @@
 
 namespace millrace {
 
-/// Delivers items one after another: an example or a batch, each one tensor per output.
+/// Delivers items in sequence: examples or batches, one tensor per output.
 ///
-/// A new reader derives from FileReader or DecoratedReader and overrides Produce (ReadRecord) and Restart (Rewind)
-/// alone; looking ahead for HasNext, the end and failures are kept here. One thread at a time. Owns whatever it reads
-/// from, and every thread that it starts: its destructor stops and joins them within a second.
+/// To add a reader, derive from FileReader or DecoratedReader and override only Produce (ReadRecord) and Restart
+/// (Rewind); this class handles look-ahead for HasNext, the end and failures. One thread at a time. Owns its input and
+/// its threads; the destructor stops and joins them within a second.
 class ReaderBase {
  public:
   virtual ~ReaderBase() = default;
   ReaderBase(const ReaderBase&) = delete;
   ReaderBase& operator=(const ReaderBase&) = delete;
 
-  /// Puts the next item into `out` and returns true; empties `out` and returns false at the end, again and again until
-  /// ReInit. Tensors that `out` holds are written over, so that the caller's buffers are used again. Waits for slow
-  /// files; kCancelled soon after a stop request. A failure stays until ReInit.
+  /// Puts the next item into `out` and returns true; at the end empties `out` and returns false until ReInit. Reuses
+  /// the buffers of tensors in `out`. Blocks on slow files. Fails with kCancelled soon after a stop request, kBadData
+  /// or kIo for the input; a failure persists until ReInit.
   Result<bool> ReadNext(std::vector<LoDTensor>* out, const std::stop_token& stop);
-  /// Whether ReadNext would deliver an item: reads it ahead to know. A failure is that of the ReadNext to come.
+  /// Whether ReadNext would deliver an item; reads it ahead. Fails with the failure of that ReadNext.
   Result<bool> HasNext(const std::stop_token& stop);
-  /// Starts over: the next item is the first one again (of the next pass, where passes differ).
+  /// Restarts at the first item (of the next pass, if passes differ). Fails like StartPass.
   Status ReInit() { return StartPass(pass_ + 1); }
-  /// Starts over with the pass of this number; a new reader is in pass 0. What is random in a pass follows from its
-  /// number, and not from how far the passes before it were read.
+  /// Restarts with the pass of this number; a new reader is in pass 0. Randomness depends only on the pass number, not
+  /// on how far earlier passes were read. Fails if the input cannot be read again: kInvalidConfig for a pipe, otherwise
+  /// with the input's failure; the reader then fails until the next restart.
   Status StartPass(uint64_t pass);
 
-  /// Says that the caller will take `items` of them before it does anything else with any: a reader that waits for
-  /// other threads may wait for as many. Holds until it is said otherwise; at first 1.
+  /// Announces that the caller takes `items` items before using any, so a reader can wait for that many at once. Holds
+  /// until changed; initially 1.
   void Expect(size_t items) { expected_ = items; }
 
-  /// Says that a table is asked for the values of an output: TensorSpec::is_id for the files that they come from. While
-  /// nothing was read since the reader was made or started over.
+  /// Marks an output whose values are looked up in a table: sets TensorSpec::is_id for its files. Call it before
+  /// reading starts or restarts.
   void MarkIds(size_t output);
 
-  /// What every item holds, in its order. Types and shapes do not change.
+  /// The outputs of every item, in order. Types and shapes are constant.
   const std::vector<TensorSpec>& shapes() const { return shapes_; }
 
  protected:
-  /// `source` has the same outputs and gives the items; null for a reader that makes them itself.
+  /// `source` has the same outputs and delivers the items; null for a reader that creates them.
   explicit ReaderBase(std::vector<TensorSpec> shapes, ReaderBase* source = nullptr)
       : shapes_(std::move(shapes)), source_(source) {}
-  /// What Expect was told.
+  /// The value of Expect.
   size_t expected() const { return expected_; }
-  /// The number of this pass: within Restart, of the one that begins.
+  /// Number of the current pass; within Restart, of the new one.
   uint64_t pass() const { return pass_; }
 
  private:
-  /// As ReadNext; not called again after the end or a failure before Restart.
+  /// Like ReadNext; after the end or a failure it is not called before Restart.
   virtual Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) = 0;
   virtual Status Restart() = 0;
 
   enum class State : uint8_t { kReading, kAhead, kEnded, kFailed };
-  /// Produce, remembering an end or a failure.
+  /// Calls Produce and records the end or a failure.
   Result<bool> Advance(std::vector<LoDTensor>* out, const std::stop_token& stop);
 
   std::vector<TensorSpec> shapes_;
   ReaderBase* const source_;
-  std::vector<LoDTensor> ahead_;  ///< the item that HasNext has read, when kAhead
+  std::vector<LoDTensor> ahead_;  ///< the item read by HasNext, in state kAhead
   State state_ = State::kReading;
   Status failure_;
   uint64_t pass_ = 0;
   size_t expected_ = 1;
 };
 
-/// Reads one file and delivers one example a record. Checks each against shapes(): a record of another shape is
-/// kBadData that names file, record (from 1, as lines are counted), output and both shapes.
+/// Reads one file and delivers one example per record. Checks each against shapes(): a mismatch fails with kBadData,
+/// naming file, record (from 1), output and both shapes.
 class FileReader : public ReaderBase {
  public:
   const std::string& file() const { return file_; }
@@ -84,27 +85,27 @@ class FileReader : public ReaderBase {
  protected:
   FileReader(std::string file, std::vector<TensorSpec> shapes)
       : ReaderBase(std::move(shapes)), file_(std::move(file)) {}
-  /// "part-3.pgm: record 17", the one that is being read.
+  /// "part-3.pgm: record 17", the current record.
   std::string Where() const { return file_ + ": record " + std::to_string(records_ + 1); }
 
  private:
   Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) final;
   Status Restart() final;
 
-  /// The next record into `out`, which comes with as many tensors as shapes() has, of whatever content; false at the
-  /// end. Failures name the file.
+  /// Reads the next record into `out`, which has one tensor of any content per shape; false at the end. Failures name
+  /// the file.
   virtual Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) = 0;
-  /// Goes back to the first record.
+  /// Returns to the first record.
   virtual Status Rewind() = 0;
 
   std::string file_;
-  uint64_t records_ = 0;  ///< that were delivered since the first one
+  uint64_t records_ = 0;  ///< delivered since the first record
 };
 
-/// Takes items from another reader, which it owns, and passes on what it makes of them.
+/// Owns another reader and transforms its items.
 class DecoratedReader : public ReaderBase {
  protected:
-  /// Passes items of the same shapes on. Both throw std::invalid_argument for a null `reader`.
+  /// Keeps the shapes. Both constructors throw std::invalid_argument for a null `reader`.
   explicit DecoratedReader(std::unique_ptr<ReaderBase> reader)
       : ReaderBase(Given(reader).shapes(), reader.get()), reader_(std::move(reader)) {}
   DecoratedReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorSpec> shapes)

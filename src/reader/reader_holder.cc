@@ -92,7 +92,7 @@ void ReaderHolder::set_only_finite(bool only_finite) {
 void ReaderHolder::MarkIds(size_t output) {
   const std::lock_guard lock(mutex_);
   ids_.insert(output);
-  // Threads may read ahead by what the reader knows.
+  // Threads may have read ahead without the mark.
   if (reader_ != nullptr && !is_begun_) reader_->MarkIds(output);
 }
 

@@ -14,85 +14,90 @@
 
 namespace millrace {
 
-/// What reading past the last item is.
+/// The result of reading past the last item.
 enum class EndOfData : uint8_t {
-  kError,  ///< kNotFound: a program asks HasNext first
+  kError,  ///< kNotFound, for programs that call HasNext first
   kEmpty,  ///< ok, with no tensors
 };
 
-/// How far a reader was read: what a checkpoint keeps of it.
+/// The position of a reader, as stored in a checkpoint.
 struct ReaderPosition {
-  uint64_t resets = 0;  ///< ReInit since it was made
-  uint64_t items = 0;   ///< ReadNext since the last ReInit
+  uint64_t resets = 0;  ///< ReInit calls since creation
+  uint64_t items = 0;   ///< items since the last ReInit
   friend bool operator==(const ReaderPosition&, const ReaderPosition&) = default;
 };
 
-/// A variable's reader, whatever its kind.
+/// Holds a variable's reader of any kind.
 ///
-/// Empty until an operator makes the reader; a decorating operator then takes it away for the reader that it makes,
-/// and from there on only that one can be read. Thread-safe: readers of one variable take turns.
+/// Empty until an operator creates the reader. A decorating operator then takes it for its own reader, and only that
+/// one can be read. Thread-safe: readers of one variable take turns. Functions that need the reader fail with
+/// kInvalidConfig if none was created or it was taken.
 class ReaderHolder {
  public:
   ReaderHolder() = default;
   ReaderHolder(const ReaderHolder&) = delete;
   ReaderHolder& operator=(const ReaderHolder&) = delete;
 
-  /// Whether an operator made a reader here, taken away or not: creation runs once.
+  /// Whether an operator created a reader here, even if it was taken: creation runs once.
   bool made() const;
-  /// Puts the reader here, which `creation` made: whatever tells its operator from others. Only when !made() (CHECK).
+  /// Stores the reader. `creation` identifies the operator that created it. CHECKs !made().
   void Hold(std::unique_ptr<ReaderBase> reader, std::string creation);
-  /// kInvalidConfig unless the reader was made by `creation`.
+  /// Fails with kInvalidConfig unless `creation` created the reader.
   Status CheckMadeBy(const std::string& creation) const;
-  /// Takes the reader away for variable `by`.
+  /// Removes the reader for use by variable `by`. Fails as stated for the class.
   Result<std::unique_ptr<ReaderBase>> Take(const std::string& by);
 
-  /// The next item, or what `end` says when there is none. kBadData for one that is not only_finite.
+  /// Reads the next item, or the result `end` at the end. Fails like ReaderBase::ReadNext, with kBadData for a
+  /// non-finite item if only_finite is set, and as stated for the class.
   Status ReadNext(std::vector<LoDTensor>* out, EndOfData end, const std::stop_token& stop);
-  /// Whether ReadNext refuses an item with floats that are NaN or infinite, for who trains by it; not by default.
+  /// Whether ReadNext rejects items with NaN or infinite floats, for training; off by default.
   void set_only_finite(bool only_finite);
-  /// Says that a table is asked for the values of an output, whose files then may hold none below 0. Of a reader that
-  /// is being read, from when it is started over.
+  /// Marks an output that is looked up in a table, so its files must not contain negative values. While a reader is
+  /// being read, this takes effect at the next restart.
   void MarkIds(size_t output);
+  /// Fails like ReaderBase::HasNext, and as stated for the class.
   Result<bool> HasNext(const std::stop_token& stop);
+  /// Fails like ReaderBase::ReInit, and as stated for the class.
   Status ReInit();
+  /// Fails as stated for the class.
   Result<std::vector<TensorSpec>> shapes() const;
 
-  // These never wait for a thread that reads, which may wait for data.
+  // The functions below do not wait for a reading thread, which can block on input.
   ReaderPosition position() const { return {resets_, read_}; }
-  /// Whether ReadNext found no item, and nothing started the reader over since.
+  /// Whether ReadNext found no item and the reader was not restarted since.
   bool is_at_end() const { return is_at_end_; }
-  /// Items, and rows of their first tensors (sequences of one with a LoD), that were read since it was made.
+  /// Items, and rows of their first tensors (sequences with a LoD), read since creation.
   int64_t items() const { return items_; }
   int64_t rows() const { return rows_; }
-  /// Brings a fresh reader to where another one stood, by starting over and reading as often. Exact for readers whose
-  /// order repeats: with one prefetch thread.
+  /// Moves a new reader to `position` by restarting and reading as often. Exact only for readers with a repeatable
+  /// order: one prefetch thread. Fails like ReInit and ReadNext, kNotFound if there are fewer items.
   Status MoveTo(const ReaderPosition& position, const std::stop_token& stop);
 
  private:
-  /// kInvalidConfig when there is no reader to use.
+  /// Fails as stated for the class.
   Status CheckHolds() const;
 
   mutable std::mutex mutex_;
   std::unique_ptr<ReaderBase> reader_;
   std::string creation_;
   std::string taken_by_;
-  std::atomic<uint64_t> resets_{0};  ///< written, as those below, by the thread that holds the mutex
-  std::atomic<uint64_t> read_{0};    ///< items since the last of them
+  std::atomic<uint64_t> resets_{0};  ///< these atomics are written only with the mutex held
+  std::atomic<uint64_t> read_{0};    ///< items since the last ReInit
   std::atomic<bool> is_at_end_{false};
-  bool is_begun_ = false;  ///< something was read, or asked for, since the reader was made or started over
+  bool is_begun_ = false;  ///< read or asked for items since creation or restart
   bool only_finite_ = false;
-  std::set<size_t> ids_;  ///< outputs that MarkIds said
+  std::set<size_t> ids_;  ///< outputs passed to MarkIds
   std::atomic<int64_t> items_{0};
   std::atomic<int64_t> rows_{0};
 };
 
-/// Where a reader variable stood.
+/// Name and position of a reader variable.
 struct ReaderState {
   std::string name;
   ReaderPosition position;
 };
 
-/// What readers have delivered since they were made.
+/// Totals of readers since their creation.
 struct ReaderCounts {
   int64_t items = 0;
   int64_t rows = 0;

@@ -16,12 +16,12 @@ std::string From(const FileFormat& format) {
   return format.plugin.empty() ? "" : ", from plugin \"" + format.plugin + "\"";
 }
 
-/// To be called within a catch block.
+/// Call it within a catch block.
 Status ReaderThrew(const std::string& file, const std::string& plugin) {
   return BadData(file + ": plugin \"" + plugin + "\" threw " + DescribeException());
 }
 
-/// A reader whose code is a plugin's: it may throw, and runs in threads where nobody would catch it.
+/// Wraps a plugin's reader, which can throw in threads that do not catch exceptions.
 class GuardedReader final : public FileReader {
  public:
   GuardedReader(std::unique_ptr<FileReader> reader, std::string plugin)
@@ -100,7 +100,7 @@ const FileFormat* ReaderRegistry::FindBySuffix(std::string_view path) const {
 Result<ReaderRegistry::NamedFile> ReaderRegistry::Resolve(std::string_view name, std::string_view tag) const {
   if (!tag.empty()) {
     MR_ASSIGN(const FileFormat* const format, Get(tag));
-    // A name may carry the tag that it is given anyway.
+    // A name can also contain the given tag.
     const bool repeats = name.starts_with(tag) && name.substr(tag.size()).starts_with(':');
     return NamedFile{format, std::string(repeats ? name.substr(tag.size() + 1) : name)};
   }

@@ -12,23 +12,23 @@
 
 namespace millrace {
 
-/// One format of files that readers can open.
+/// A file format that readers can open.
 struct FileFormat {
-  /// Makes the reader of one file. Opens nothing, or reports a file that cannot be opened; any thread may call it.
+  /// Creates the reader of a file. Does not open it, except to report a file that cannot be opened. Any thread.
   using Open = std::function<Result<std::unique_ptr<FileReader>>(const std::string& file,
                                                                  const std::vector<TensorSpec>& shapes)>;
 
-  std::string tag;                    ///< "recordio": what a name's prefix and the operators' `format` say
-  std::vector<std::string> suffixes;  ///< ".recordio"; also known before ".gz" and ".zst"; may be empty
-  std::string doc;                    ///< one line: what a record is
+  std::string tag;                    ///< "recordio": prefix of file names, and the operators' `format`
+  std::vector<std::string> suffixes;  ///< ".recordio"; also recognized before ".gz" and ".zst"; can be empty
+  std::string doc;                    ///< one line that describes a record
   Open open;
-  std::string plugin = {};  ///< the shared object that registered it; empty: it is Millrace's own
+  std::string plugin = {};  ///< the shared object that registered it; empty: built in
 };
 
-/// The file formats that programs may read, by their tags: filled at start by the built-in formats and by plugins.
+/// The file formats for programs, by tag: filled at startup with built-in formats and those of plugins.
 class ReaderRegistry : public Registry<FileFormat> {
  public:
-  /// A file name taken apart.
+  /// A parsed file name.
   struct NamedFile {
     const FileFormat* format = nullptr;
     std::string path;  ///< without the tag
@@ -36,18 +36,20 @@ class ReaderRegistry : public Registry<FileFormat> {
 
   ReaderRegistry() : Registry("file format") {}
 
-  /// kAlreadyExists when the tag or a suffix is taken; kInvalidConfig for a tag that is not of [a-z0-9_].
+  /// Fails with kAlreadyExists if the tag or a suffix is taken, kInvalidConfig for a tag with characters other than
+  /// [a-z0-9_].
   Status Add(FileFormat format);
-  /// Takes over every format of `formats`, or none of them: Add's errors. They remember `plugin`, the path of the
-  /// shared object that they came from; what their readers throw is a failure that names it.
+  /// Adds all formats of `formats`, or none: fails like Add. They record `plugin`, the path of their shared object;
+  /// exceptions of their readers become failures that name it.
   Status Adopt(const ReaderRegistry& formats, const std::string& plugin);
 
-  /// The format of a file: `tag` when that is not empty, or else the name's prefix "TAG:", or else its suffix.
-  /// kInvalidConfig, with the tags that there are, when none of them says.
+  /// The format of a file: `tag` if not empty, else the name's prefix "TAG:", else its suffix. Fails with
+  /// kInvalidConfig, listing the tags, if none applies.
   Result<NamedFile> Resolve(std::string_view name, std::string_view tag = {}) const;
-  /// Makes the reader of a file that was resolved.
+  /// Creates the reader of a resolved file. Fails with the format's errors, kBadData if a plugin throws or returns no
+  /// reader.
   static Result<std::unique_ptr<FileReader>> Open(const NamedFile& file, const std::vector<TensorSpec>& shapes);
-  /// Resolves a name and makes its reader.
+  /// Resolves a name and creates its reader. Fails like both.
   Result<std::unique_ptr<FileReader>> Open(std::string_view name, std::string_view tag,
                                            const std::vector<TensorSpec>& shapes) const;
 

@@ -9,19 +9,19 @@
 
 namespace millrace {
 
-/// The frames of a binary file from its start to its end, gz and zstd unpacked by its first bytes.
+/// The frames of a binary file, decompressed if it starts like gz or zstd.
 ///
 /// The file is open from the first Next to the end. One thread.
 class RecordFile {
  public:
   RecordFile(std::string path, const Framing& framing) : path_(std::move(path)), framing_(&framing) {}
 
-  /// RecordStream::Next; every failure names the file.
+  /// Like RecordStream::Next; every failure names the file. kNotFound or kIo if it cannot be opened.
   Result<bool> Next(RecordFrame* frame, const std::stop_token& stop);
-  /// Back to the first byte.
+  /// Returns to the first byte.
   void Rewind() { stream_.reset(); }
 
-  /// kBadData "PATH: byte 17: MESSAGE", of the frame that Next gave last.
+  /// Returns kBadData "PATH: byte 17: MESSAGE" for the last frame.
   Status Error(const std::string& message) const { return stream_->Error(message).Context(path_); }
   const std::string& path() const { return path_; }
 

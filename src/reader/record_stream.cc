@@ -23,7 +23,7 @@ RecordStream::RecordStream(std::unique_ptr<ByteSource> source, const Framing& fr
 Result<bool> RecordStream::Next(RecordFrame* frame, const std::stop_token& stop) {
   MR_ASSIGN(const std::string_view header, Read(framing_->header_size, framing_->header, stop));
   if (header.empty()) return false;
-  char copy[kLongestHeader];  // the body's bytes may need its place
+  char copy[kLongestHeader];  // the body may need the space
   const std::string_view kept(copy, header.copy(copy, sizeof(copy)));
   const Result<uint64_t> size = framing_->body_size(kept);
   const std::string doubt = last_ == 0 && (!size.ok() || *size > most_) ? doubt_ : "";
@@ -59,7 +59,7 @@ Result<std::string_view> RecordStream::Read(uint64_t size, const char* what, con
       buffer_.erase(0, begin_);
       end_ -= std::exchange(begin_, 0);
     }
-    // Doubled as the file turns out to hold so much: a size in a damaged file is not believed.
+    // Grows as data arrives, because a size in a damaged file is not trusted.
     buffer_.resize(end_ + std::max(kBlock, std::min<size_t>(size, 2 * end_) - std::min<size_t>(size, end_)));
     MR_ASSIGN(const size_t n, source_->Read(std::span(buffer_).subspan(end_), stop));
     end_ += n;

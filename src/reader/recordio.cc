@@ -26,7 +26,7 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == 20);
 
-// As many records as Paddle's writer puts into a chunk, and no more bytes than one wants to lose to a wrong one.
+// The record count is that of Paddle's writer. The byte limit bounds the loss if a chunk is damaged.
 constexpr uint32_t kChunkRecords = 1000;
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
@@ -91,7 +91,7 @@ class RecordIOReader final : public FileReader {
   }
 
   RecordFile chunks_;
-  RecordFrame chunk_ = {.body = {}, .records = 0};  ///< what is left of it
+  RecordFrame chunk_ = {.body = {}, .records = 0};  ///< unread rest of the chunk
 };
 
 Result<std::unique_ptr<FileReader>> OpenRecordIO(const std::string& file, const std::vector<TensorSpec>& specs) {
@@ -110,7 +110,7 @@ const Framing kRecordIOFraming = {"recordio", sizeof(ChunkHeader), "the header o
 
 Status ReadTensors(std::string_view record, std::string_view origin, std::vector<LoDTensor>* tensors) {
   MR_ASSIGN(const uint32_t count, TakeNumber(&record, "the number of tensors of a record").Context(origin));
-  // Who asked says what is wrong with their number.
+  // The caller reports a wrong number.
   if (count != tensors->size()) {
     tensors->resize(std::min<size_t>(count, tensors->size() + 1));
     return Status::Ok();
@@ -137,7 +137,7 @@ Result<RecordIOWriter> RecordIOWriter::Create(const std::string& path) {
 
 Status RecordIOWriter::Append(const std::vector<LoDTensor>& record) {
   const size_t start = chunk_.size();
-  AppendNumber(0, &chunk_);  // the record's size, known below
+  AppendNumber(0, &chunk_);  // the record's size, set below
   AppendNumber(static_cast<uint32_t>(record.size()), &chunk_);
   for (const LoDTensor& tensor : record) {
     Tensor view;

@@ -12,26 +12,28 @@
 
 namespace millrace {
 
-/// How RecordIO files are cut: chunks with a CRC-32 of their records, each of which is the bytes of tensors.
+/// RecordIO framing: chunks with a CRC-32 over their records; a record is the bytes of tensors.
 extern const Framing kRecordIOFraming;
 
-/// Reads the tensors of a record, as many as `tensors` has; of a record of another number of them, `tensors` gets
-/// another size, and that is all. kBadData that begins with `origin`.
+/// Parses the tensors of a record into `tensors`. If the record has another number of tensors, only changes the size of
+/// `tensors`. Fails with kBadData starting with `origin` for a malformed record.
 Status ReadTensors(std::string_view record, std::string_view origin, std::vector<LoDTensor>* tensors);
 
-/// Paddle's RecordIO files, chunks of records of serialized tensors (docs/formats/recordio.md). Records carry their
-/// types and shapes; a chunk that is cut short, or whose checksum is wrong, is kBadData with file and byte.
+/// Paddle's RecordIO files: chunks of records of serialized tensors (docs/formats/recordio.md). Records contain types
+/// and shapes. A truncated chunk or a wrong checksum fails with kBadData, naming file and byte.
 FileFormat RecordIOFormat();
 
-/// Writes a RecordIO file, which appears under its name at Finish, synced, or never.
+/// Writes a RecordIO file, which appears at Finish, synced, or not at all.
 class RecordIOWriter {
  public:
+  /// Fails with kIo if the file cannot be created.
   static Result<RecordIOWriter> Create(const std::string& path);
   RecordIOWriter(RecordIOWriter&&) noexcept = default;
   RecordIOWriter& operator=(RecordIOWriter&&) = delete;
 
-  /// Appends a record of these tensors. kIo with the system's reason (a full disk).
+  /// Appends a record of these tensors. Fails with kIo and the system's reason, for example a full disk.
   Status Append(const std::vector<LoDTensor>& record);
+  /// Fails with kIo if the file cannot be written or renamed.
   Status Finish();
   uint64_t records() const { return records_; }
 

@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-/// Delivers the items of another reader in a random order: fills a buffer of `buffer_size` items, permutes it, delivers
-/// it, fills it anew.
+/// Delivers the items of another reader in random order: fills a buffer of `buffer_size` items, permutes it, delivers
+/// it, and repeats.
 ///
-/// The order follows from the items, `seed`, the pass (how often it was started over) and `buffer_size` alone. Keeps
-/// `buffer_size` items in memory, or as many as there are.
+/// The order depends only on the items, `seed`, the pass (number of restarts) and `buffer_size`. Keeps up to
+/// `buffer_size` items in memory.
 class ShuffleReader final : public DecoratedReader {
  public:
   ShuffleReader(std::unique_ptr<ReaderBase> reader, size_t buffer_size, uint64_t seed);
@@ -24,9 +24,9 @@ class ShuffleReader final : public DecoratedReader {
 
   const uint64_t seed_;
   const size_t buffer_size_;
-  std::vector<std::vector<LoDTensor>> buffer_;  ///< grows with the items there are; keeps their tensors
-  std::vector<size_t> order_;                   ///< of those that are not delivered yet; the last one is next
-  uint64_t fill_ = 0;                           ///< in this pass
+  std::vector<std::vector<LoDTensor>> buffer_;  ///< grows with the number of items; keeps their tensors
+  std::vector<size_t> order_;                   ///< undelivered items; the last is next
+  uint64_t fill_ = 0;                           ///< fills in this pass
 };
 
 }  // namespace millrace

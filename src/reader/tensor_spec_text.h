@@ -8,9 +8,8 @@
 
 namespace millrace {
 
-/// Reads what the outputs of a reader are from text: "float32[-1,64] int64[-1,1]:lod label=int64[1]", between blanks.
-/// ":lod" is a list of values; "NAME=" is what the format calls the output. kInvalidConfig names the part that is
-/// wrong.
+/// Parses the outputs of a reader: "float32[-1,64] int64[-1,1]:lod label=int64[1]", separated by blanks. ":lod" is a
+/// list of values; "NAME=" is the name in the format. Fails with kInvalidConfig, naming the malformed part.
 Result<std::vector<TensorSpec>> ParseTensorSpecs(std::string_view text);
 
 }  // namespace millrace

@@ -8,14 +8,14 @@
 namespace millrace {
 namespace {
 
-/// A tensor that was never resized and shows nothing. No values at all are a value: a slot may have none in a batch.
+/// Whether a tensor was never resized and has no value. An empty tensor is a value: a slot can be empty in a batch.
 bool IsUnwritten(const Variable& variable) {
   if (!variable.Is<Tensor>()) return variable.empty();
   const Tensor& tensor = variable.Get<Tensor>();
   return tensor.empty() && tensor.numel() != 0;
 }
 
-/// The first operator that has `name` as an output, as messages show it: one that runs a block before those in there.
+/// The first operator with output `name`, for messages: an operator that runs a block comes before those in the block.
 std::string WriterOf(const std::string& name, const Executable& executable) {
   for (int block = 0; block < executable.block_count(); ++block) {
     for (const OpDesc& op : executable.ops(block)) {

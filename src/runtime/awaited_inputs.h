@@ -10,18 +10,18 @@ namespace millrace {
 
 class Executable;
 
-/// The tensors that an operator reads and that nothing has written yet. An operator may leave an output unwritten (a
-/// branch that did not run), and kernels take what they read as it is.
+/// The input tensors of an operator that nothing has written yet. An operator can leave an output unwritten (a branch
+/// that did not run), and kernels do not check their inputs.
 class AwaitedInputs {
  public:
-  /// Watches no input that is not read, and nothing for an operator that takes unwritten inputs (OpInfo). Operator and
-  /// scope must outlive the object.
+  /// Ignores unread inputs, and operators that accept unwritten inputs (OpInfo). Operator and scope must outlive the
+  /// object.
   AwaitedInputs(const OpView& op, const Scope& scope);
 
-  /// True when everything was written once: no tensor loses its value again, so a warm batch asks no more than this.
+  /// True once all inputs were written: a tensor keeps its value, so a warm batch checks only this.
   bool empty() const { return inputs_.empty(); }
-  /// Forgets what is written by now. kInvalidConfig that names the first variable that is not, and the operator of
-  /// `executable` that should have written it.
+  /// Removes the inputs written by now. Fails with kInvalidConfig, naming the first unwritten variable and the operator
+  /// of `executable` that should have written it.
   Status Check(const Executable& executable);
 
  private:

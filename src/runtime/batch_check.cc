@@ -12,7 +12,7 @@ namespace {
 
 using Slots = std::map<std::string, const SlotSpec*, std::less<>>;
 
-/// How a frame shows a slot: a sparse one as a column of values.
+/// The variable for a slot in a frame: a sparse one is a column of values.
 VarMeta MetaOf(const SlotSpec& slot) {
   VarMeta meta;
   meta.dtype = slot.type == SlotType::kFloat ? DType::kFloat32 : DType::kInt64;
@@ -47,9 +47,9 @@ class BatchCheck {
   void CheckBlock(int block) {
     for (size_t i = 0; i < executable_.ops(block).size(); ++i) {
       const OpDesc& op = executable_.ops(block)[i];
-      // Feeding is what a frame does with slots; the operator moves nothing.
+      // Frames feed slots themselves; the operator does nothing.
       if (op.type() == "feed") continue;
-      // What an operator that runs a block hands in is for that block's operators to read.
+      // Inputs of an operator that runs a block are read by that block's operators.
       if (BlockOf(op) >= 0) {
         CheckBlock(BlockOf(op));
       } else {

@@ -7,16 +7,16 @@
 
 namespace millrace {
 
-/// Checks what a program that was written elsewhere takes for granted of its batches: every variable that an operator
-/// reads was written before, or is a parameter, or a slot of `schema` with the type and the sizes that the program
-/// says. `schema` may be null for a startup program. All mistakes come back in one kInvalidConfig, a line each.
+/// Checks the batch inputs of a program written elsewhere: every variable that an operator reads was written before, or
+/// is a parameter, or is a slot of `schema` with the declared type and sizes. `schema` can be null for a startup
+/// program. Fails with kInvalidConfig, one line per mistake.
 Status CheckBatchVariables(const Executable& executable, const SlotSchema* schema);
 
-/// Whether operators read a variable of that kind as a tensor: all but a reader, which says itself that it is not made,
-/// and the holders of feed and fetch, which hold nothing.
+/// Whether operators read a variable of this kind as a tensor. Exceptions: readers, which report themselves if not
+/// created, and the empty holders of feed and fetch.
 bool IsRead(VarType::Type kind);
 
-/// True for what can be a prediction for a batch: its first axis is the batch, or it has one value for each row.
+/// Whether a tensor can be a prediction for a batch: its first axis is the batch, or it has one value per row.
 bool HasRowOfEach(const Tensor& tensor, int rows);
 
 }  // namespace millrace

@@ -18,12 +18,12 @@ std::string FirstOutput(const OpDesc& op) {
   return "";
 }
 
-/// "op[3]" in the main block, "block 1 op[3]" in one that an operator runs.
+/// "op[3]" in the main block, "block 1 op[3]" in an inner block.
 std::string Where(int block, size_t index) {
   return (block == 0 ? "" : "block " + std::to_string(block) + " ") + "op[" + std::to_string(index) + "]";
 }
 
-/// Tensors and variables throw when they are taken for what they are not, which only a program can bring about.
+/// Tensors and variables throw if accessed as another type, which only a faulty program causes.
 Status OfAnotherKind(const std::invalid_argument& error) {
   return InvalidConfig("the program hands it a variable that it does not take: " + std::string(error.what()));
 }
@@ -41,8 +41,8 @@ Result<std::unique_ptr<OpKernel>> MakeKernel(KernelFactory create, KernelContext
   }
 }
 
-/// What a plugin's operator reports, with the plugin's name. A stop that nobody asked for is a failure: the run would
-/// end as if all were well, with the rest of its data left.
+/// Adds the plugin's name to a failure of its operator. kCancelled without a stop request is a failure; otherwise the
+/// run would end successfully with data left.
 Status ByPlugin(const Status& failure, const std::string& plugin, bool is_stopping) {
   const std::string who = "plugin \"" + plugin + "\"";
   Status s = Harmless(failure);
@@ -52,8 +52,7 @@ Status ByPlugin(const Status& failure, const std::string& plugin, bool is_stoppi
   return s.message().starts_with(who) ? std::move(s) : std::move(s).Context(who);
 }
 
-// Memory that runs out is the one exception that a kernel of ours, or a container in it, throws; a plugin's may throw
-// any.
+// Runs a kernel. Ours, and containers in them, throw only if memory runs out; those of plugins can throw anything.
 template <class Run>
 Status RunKernel(const Run& run, const Executable& executable, int block, size_t index) {
   try {

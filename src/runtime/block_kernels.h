@@ -13,30 +13,32 @@
 
 namespace millrace {
 
-/// The kernels of one block in one frame, in the order of its operators.
+/// The kernels of one block in one frame, in operator order.
 ///
-/// A frame owns those of block 0; an operator that runs a block (`while`, `conditional_block`) owns those of its own.
+/// A frame owns those of block 0; an operator that runs a block (`while`, `conditional_block`) owns those of its block.
 /// Refers to the executable, which must outlive it. One thread at a time.
 class BlockKernels {
  public:
-  /// kInvalidConfig that names block, index and operator when a kernel cannot be made.
+  /// Fails with kInvalidConfig, naming block, index and operator, if a kernel rejects its operator; kUnavailable
+  /// without memory.
   static Result<std::unique_ptr<BlockKernels>> Create(const Executable& executable, int block, Scope& scope,
                                                       const FrameOptions& options);
 
-  /// Runs every operator once. A failure names block, index, operator and its first output.
+  /// Runs every operator once. Fails with the operator's failure, naming block, index, operator and its first output:
+  /// kInvalidConfig for an unwritten input, an unsuitable variable or a plugin's wrong output, kUnavailable without
+  /// memory.
   Status Run(const RunContext& context) { return Run(context, {0, kernels_.size()}); }
-  /// Runs a part of them.
+  /// Runs the operators in `ops`; fails likewise.
   Status Run(const RunContext& context, OpRange ops);
 
-  /// Appends the kernels that have a state, in the order of their operators, those of blocks that operators run
-  /// included.
+  /// Appends the kernels with a state in operator order, including those of inner blocks.
   void CollectStates(std::vector<NamedKernelState>* states) const;
-  /// The operator whose failure the last Run returned.
+  /// Index of the operator whose failure the last Run returned.
   size_t failed_op() const { return failed_op_; }
 
-  /// From now on, measures each operator.
+  /// Starts measuring each operator.
   void EnableProfile();
-  /// Nanoseconds that each operator took in all runs; empty without EnableProfile.
+  /// Total nanoseconds per operator; empty without EnableProfile.
   const std::vector<int64_t>& nanoseconds() const { return nanoseconds_; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr int kVersion = 1;
 constexpr int kVersionWithChanges = 2;
 
-/// Numbers that no run has: going on from them, counts would overflow, and rows be looked for that are not there.
+/// Rejects impossible numbers: resuming from them would overflow counts or look for missing rows.
 Status CheckNumbers(const CheckpointManifest& manifest) {
   constexpr int64_t kMost = int64_t{1} << 53;
   std::string problems;
@@ -58,7 +58,7 @@ std::string ManifestText(CheckpointManifest manifest) {
   const bool is_spread = std::any_of(variables.begin(), variables.end(), [](const StoredVariable& variable) {
     return variable.changes_size() > 0 || HasTensorFile(variable);
   });
-  // Who reads version 1 alone would take what was there before for all, and looks for tensors in one file.
+  // Version 1 readers would treat changes as complete, and expect tensors in one file.
   manifest.set_format_version(is_spread ? kVersionWithChanges : kVersion);
   std::string text;
   google::protobuf::TextFormat::PrintToString(manifest, &text);

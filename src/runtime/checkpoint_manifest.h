@@ -7,10 +7,10 @@
 
 namespace millrace {
 
-/// A manifest as its file has it: text format, sealed, with the version of the format that it needs.
+/// The text of a manifest file: sealed, with the format version it requires.
 std::string ManifestText(CheckpointManifest manifest);
 
-/// Reads it. kBadData for a file that is damaged, of another version, or has numbers that no run has.
+/// Fails with kBadData if the file is missing, damaged, of another version, or has impossible numbers.
 Result<CheckpointManifest> ReadManifest(const std::string& path);
 
 }  // namespace millrace

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-// From here on huge pages are asked for: random rows of an embedding matrix are then found twice as fast.
+// From this size, huge pages are requested: random access to embedding rows is then twice as fast.
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHugeFrom = 2 * kHugePage;
 
@@ -25,7 +25,7 @@ class CpuMemory final : public Allocator {
     const size_t wanted = (bytes + alignment - 1) / alignment * alignment;
     void* const memory = std::aligned_alloc(alignment, wanted);
     if (memory == nullptr) return {};
-    if (alignment == kHugePage) madvise(memory, wanted, MADV_HUGEPAGE);  // a wish: small pages work as well
+    if (alignment == kHugePage) madvise(memory, wanted, MADV_HUGEPAGE);  // a hint: small pages also work
     return {memory, wanted};
   }
   void Free(Block block) override { std::free(block.data); }

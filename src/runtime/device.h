@@ -10,9 +10,9 @@ namespace millrace {
 
 class Device;
 
-/// Gives and takes back memory of one kind: a device's own, or the host's that a device copies from and to.
+/// Allocates one kind of memory: a device's, or the host's for copies from and to a device.
 ///
-/// Outlives every tensor that took memory from it. Thread-safe.
+/// Must outlive the tensors that use it. Thread-safe.
 class Allocator {
  public:
   struct Block {
@@ -20,19 +20,19 @@ class Allocator {
     size_t bytes = 0;
   };
 
-  /// `device`: whose kernels read and write this memory.
+  /// `device`: the device whose kernels access this memory.
   explicit Allocator(const Device& device);
   virtual ~Allocator() = default;
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
   const Device& device() const { return *device_; }
-  /// True when the host's code may follow these addresses.
+  /// Whether host code can access the addresses.
   bool is_on_host() const { return is_on_host_; }
 
-  /// At least `bytes`, aligned to 64 of them and not initialised; a null `data` when there is no memory.
+  /// Returns at least `bytes`, aligned to 64 and uninitialized; a null `data` if there is no memory.
   virtual Block Allocate(size_t bytes) = 0;
-  /// What Allocate returned.
+  /// Frees a block returned by Allocate.
   virtual void Free(Block block) = 0;
 
  private:
@@ -40,19 +40,20 @@ class Allocator {
   bool is_on_host_;
 };
 
-/// Work of one frame on its device, done in the order in which it was given. Kernels of the device take it for the
-/// class that they know. One thread at a time.
+/// The work queue of one frame on its device, executed in order. Kernels of the device cast it to their class. One
+/// thread at a time.
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// Queues a copy to the device's memory; `from` must stay until it is done.
+  /// Queues a copy to the device's memory; `from` must stay valid until it is done. Fails if the device cannot queue
+  /// it.
   virtual Status CopyFromHost(void* to, const void* from, size_t bytes) = 0;
-  /// Waits until everything is done; the first failure of it comes back here.
+  /// Waits for all queued work and returns its first failure.
   virtual Status Synchronize() = 0;
 };
 
-/// What programs run on: memory, copies between it and the host's, streams. Kernels are registered for its name
-/// (program/op_registry.h). Thread-safe; outlives whatever lies on it.
+/// The hardware that programs run on: memory, copies to and from the host's, streams. Kernels are registered by its
+/// name (program/op_registry.h). Thread-safe; must outlive everything allocated on it.
 class Device {
  public:
   virtual ~Device() = default;
@@ -61,16 +62,16 @@ class Device {
 
   /// "cpu", "cuda".
   const std::string& name() const { return name_; }
-  /// True for the CPU alone.
+  /// True only for the CPU.
   bool is_host() const { return is_host_; }
 
-  /// Where the tensors of its programs lie.
+  /// Memory for the tensors of its programs.
   virtual Allocator& memory() const = 0;
-  /// Memory of the host that it copies to quickly (pinned, on a GPU).
+  /// Host memory for fast copies (pinned, for a GPU).
   virtual Allocator& host_memory() const = 0;
-  /// A stream of its own for a frame; null: kernels have done their work when they return.
+  /// Creates a stream for a frame; null: kernels are synchronous.
   virtual std::unique_ptr<Stream> MakeStream() const = 0;
-  /// Copies, and returns when it is done. What streams have in hand is not waited for.
+  /// Synchronous copies. They do not wait for streams. Fail if the device does.
   virtual Status CopyFromHost(void* to, const void* from, size_t bytes) const = 0;
   virtual Status CopyToHost(void* to, const void* from, size_t bytes) const = 0;
 
@@ -85,7 +86,7 @@ class Device {
   bool is_host_;
 };
 
-/// The machine's own processors and memory; from 4 MiB on its memory is asked for in huge pages.
+/// The machine's CPUs and memory; allocations from 4 MiB use huge pages.
 const Device& Cpu();
 
 }  // namespace millrace

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// One operator of a program, and how messages name its place.
+/// An operator and its position in messages.
 struct Place {
   int block;
   size_t index;
@@ -29,7 +29,7 @@ std::string Where(Place place) {
 
 std::string Where(Place place, const OpDesc& op) { return Where(place) + " " + op.type(); }
 
-/// Collects one message a line.
+/// Collects messages, one per line.
 class Problems {
  public:
   void Add(const std::string& message) {
@@ -42,13 +42,13 @@ class Problems {
   std::string text_;
 };
 
-/// Blocks are walked, compiled and run by functions that call themselves.
+/// Blocks are processed by recursive functions.
 constexpr int kMostNested = 100;
 
 std::string TooDeep() { return std::to_string(kMostNested) + " others; no program needs more"; }
 
-/// The first block that lies within too many others, by what blocks say of their parents. Parents that are not there,
-/// or in a circle, are for whoever follows them.
+/// The first block nested too deeply, according to the blocks' parents. Missing or circular parents are reported
+/// elsewhere.
 Status CheckNesting(const ProgramDesc& program) {
   for (int block = 0; block < program.blocks_size(); ++block) {
     int depth = 0;
@@ -65,7 +65,7 @@ Status CheckNesting(const ProgramDesc& program) {
 
 Status CompilingStopped() { return Cancelled("stopped while compiling a program"); }
 
-/// Keeps the operators that `fetches` need, but for gradients and optimizers.
+/// Keeps the operators needed for `fetches`, without gradients and optimizers.
 OpList KeepForward(const OpList& ops, const OpRegistry& registry, const std::vector<std::string>& fetches) {
   std::set<std::string, std::less<>> needed(fetches.begin(), fetches.end());
   std::vector<OpList::Shared> kept;
@@ -82,7 +82,7 @@ OpList KeepForward(const OpList& ops, const OpRegistry& registry, const std::vec
   return OpList(std::move(kept));
 }
 
-/// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them.
+/// Checks, describes and fuses block 0 and the blocks run by its operators, one step at a time over all of them.
 class BlockCompiler {
  public:
   BlockCompiler(std::shared_ptr<const ProgramDesc> program, const OpRegistry& registry, const CompileOptions& options)
@@ -103,7 +103,7 @@ class BlockCompiler {
         CheckOp({block, i}, Ops(block)[i]);
       }
     }
-    // A gradient that an operator of ours does not have is told with what to do.
+    // A missing gradient of our own operator is reported with advice.
     const auto is_foreign = [this](const auto& unknown) {
       const std::string& type = unknown.first;
       constexpr std::string_view kGrad = "_grad";
@@ -118,7 +118,7 @@ class BlockCompiler {
     return problems_.ToStatus();
   }
 
-  /// An operator that runs a block is described before the block: the block's operators see what it reads.
+  /// An operator that runs a block is described before the block, whose operators see its inputs.
   Status InferShapes() {
     MR_TRY(InferBlock(0));
     return problems_.ToStatus();
@@ -202,7 +202,7 @@ class BlockCompiler {
     return OpList(std::move(kept));
   }
 
-  /// Operators of a type that is not registered are told at the first of them, with how many they are.
+  /// Unregistered types are reported at their first operator, with a count.
   void CheckOp(Place place, const OpDesc& op) {
     const auto unknown = unknown_.find(op.type());
     if (unknown != unknown_.end() && std::exchange(unknown->second.is_told, true)) return;
@@ -231,8 +231,8 @@ class BlockCompiler {
     return Status::Ok();
   }
 
-  /// The inputs that an operator writes too, but for the first, in whose place a reshape may work. Of a gradient that
-  /// can only be what arrives: it reads on in X while it writes Y@GRAD.
+  /// Inputs that an operator also writes, except the first, which a reshape may use in place. In a gradient operator,
+  /// only an incoming gradient is exempt, because X is still read while Y@GRAD is written.
   VarMetas UpdatedInputs(const OpDesc& op) const {
     VarMetas updated;
     if (BlockOf(op) >= 0) return updated;
@@ -253,7 +253,8 @@ class BlockCompiler {
     return updated;
   }
 
-  /// A kernel that makes room for an output holds on to what it reads.
+  /// Fails if an output with the same variable as an input would change its type or size: resizing it would invalidate
+  /// the kernel's input.
   Status CheckUpdated(const OpDesc& op, const VarMetas& updated) const {
     for (const auto& [name, before] : updated) {
       const VarMeta& after = vars.at(name);
@@ -268,7 +269,7 @@ class BlockCompiler {
     return Status::Ok();
   }
 
-  /// What fusion in a block must leave written: what somebody fetches, and what is not the block's alone.
+  /// Variables that fusion in a block must keep: fetched ones, and those not local to the block.
   std::vector<std::string> KeptBy(int block) {
     std::vector<std::string> kept = options_.fetches;
     for (const int other : order_) {
@@ -291,8 +292,9 @@ class BlockCompiler {
     bool is_told = false;
   };
 
-  std::vector<int> order_;                               ///< the blocks that run, each after the one that runs it
-  std::map<std::string, Unknown, std::less<>> unknown_;  ///< types that are not registered
+  std::vector<int> order_;                               ///< blocks in execution order, each after the block that runs
+                                                         ///< it
+  std::map<std::string, Unknown, std::less<>> unknown_;  ///< unregistered types
   Problems problems_;
 };
 

@@ -7,14 +7,14 @@
 
 namespace millrace {
 
-/// The place of the first value that is NaN or infinite; -1: there is none, or the tensor is empty or of no floats.
+/// The position of the first NaN or infinite value; -1: none, or the tensor is empty or not of floats.
 int64_t FirstNonFinite(const Tensor& tensor);
 
-/// Looks for NaN and infinite values in what a program trains: the persistable tensors of `root` that an operator of
-/// `program` writes (parameters, optimizers' state, running statistics), and the rows of its tables with their state.
+/// Checks trained values for NaN and infinity: the persistable tensors of `root` that an operator of `program` writes
+/// (parameters, optimizer states, running statistics), and the rows of its tables with their state.
 ///
-/// kBadData that names those that hold such values, how many, and the first of each. Reads every value once, of up to
-/// `threads` variables at a time; nobody may write meanwhile.
+/// Fails with kBadData, giving for each affected variable the count and the first position. Reads every value once, up
+/// to `threads` variables concurrently; no thread may write meanwhile.
 Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root, int threads = 1);
 
 }  // namespace millrace

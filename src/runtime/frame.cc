@@ -14,20 +14,20 @@
 namespace millrace {
 namespace {
 
-/// Persistable variables that an operator reads although nothing has given them a value: no startup program, no file,
-/// and no operator before it.
+/// Persistable variables that an operator reads although nothing has set them: no startup program, no file, and no
+/// earlier operator.
 class UnmadeVariables {
  public:
   UnmadeVariables(const Executable& executable, const Scope& scope) : executable_(executable), scope_(scope) {
     LookAt(0);
   }
-  /// Quoted, with a comma between.
+  /// Quoted and comma-separated.
   const std::string& names() const { return names_; }
 
  private:
   void LookAt(int block) {
     for (const OpDesc& op : executable_.ops(block)) {
-      // What an operator that runs a block hands in is for that block's operators to read.
+      // Inputs of an operator that runs a block are read by that block's operators.
       if (BlockOf(op) >= 0) {
         LookAt(BlockOf(op));
       } else {
@@ -53,17 +53,17 @@ class UnmadeVariables {
 
   const Executable& executable_;
   const Scope& scope_;
-  std::set<std::string, std::less<>> known_;  ///< written, or looked at already
+  std::set<std::string, std::less<>> known_;  ///< written, or already checked
   std::string names_;
 };
 
-/// Paddle describes the sums of ctr_metric_bundle as [1, 1], and its startup program makes them as [1].
+/// Paddle describes the sums of ctr_metric_bundle as [1, 1], but its startup program creates them as [1].
 bool IsSameOneValue(const Variable& made, const VarMeta& meta) {
   const Tensor& tensor = made.Get<Tensor>();
   return tensor.dtype() == meta.dtype && tensor.numel() == 1 && meta.dims.numel() == 1;
 }
 
-/// Makes every variable that an operator names: local ones here, persistable ones must be in the root.
+/// Creates every variable used by an operator: local ones here; persistable ones must exist in the root.
 Status MakeVariables(const Executable& executable, Scope& scope) {
   std::string missing;
   std::string missing_readers;
@@ -78,7 +78,7 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
       return;
     }
     if (made == nullptr) {
-      // Forward, backward and update name it again.
+      // Forward, backward and update operators repeat the name.
       const std::string quoted = "\"" + name + "\"";
       std::string& names = it->second.kind == VarType::READER ? missing_readers : missing;
       if (names.find(quoted) == std::string::npos) names += (names.empty() ? "" : ", ") + quoted;
@@ -112,7 +112,7 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
                        "; the startup program declares them, and none of its operators writes them");
 }
 
-/// Zeros of the type and sizes of `like`.
+/// Fills a tensor with zeros, with the type and sizes of `like`.
 Status StartAtZero(const Tensor& like, Tensor* to) {
   Tensor zeros;
   const size_t bytes = BytesOf(like);

@@ -11,29 +11,29 @@ namespace millrace {
 
 class BlockKernels;
 
-/// The state of a kernel that checkpoints hold: a kernel that has one derives from this beside OpKernel. What else a
-/// kernel keeps is as new in a run that goes on. Called between batches, one thread at a time.
+/// Kernel state saved in checkpoints: a kernel with such state derives from this class and OpKernel. Its other data
+/// starts new in a resumed run. Called between batches, by one thread at a time.
 class KernelState {
  public:
   virtual ~KernelState() = default;
-  /// Appends what LoadState needs; nothing for a state that starts as new by intention. It stands in the checkpoint's
-  /// manifest: positions and sums, not the data.
+  /// Appends the input of LoadState; nothing for state that intentionally starts new. It is stored in the checkpoint's
+  /// manifest, so keep it small: positions and sums, not data. Fails if the kernel cannot save its state.
   virtual Status SaveState(std::string* bytes) = 0;
-  /// Puts the new kernel of the same operator, with the same attributes, where SaveState stood. kCancelled soon after a
-  /// stop request.
+  /// Restores the state of SaveState in a new kernel of the same operator with the same attributes. Fails with
+  /// kCancelled soon after a stop request, otherwise with the kernel's failure, such as kBadData for unsuitable bytes.
   virtual Status LoadState(std::string_view bytes, const std::stop_token& stop) = 0;
 };
 
-/// A kernel with a state in a frame. What it points to belongs to the executable and the frame.
+/// A stateful kernel of a frame. The pointers belong to the executable and the frame.
 struct NamedKernelState {
-  std::string name;    ///< `my_op "c"`, by its first output; `my_op "c" 2` for the second one of this type and output
-  std::string output;  ///< the variable; empty without one
+  std::string name;    ///< `my_op "c"` with its first output; `my_op "c" 2` for the second with this type and output
+  std::string output;  ///< the variable; empty if there is none
   const OpDesc* op = nullptr;
   const OpInfo* info = nullptr;
   KernelState* state = nullptr;
 };
 
-/// A kernel that runs the kernels of a block derives from this beside OpKernel, so that their states are found.
+/// Base of kernels that run the kernels of a block, so that inner states are found.
 class BlockRunner {
  public:
   virtual ~BlockRunner() = default;

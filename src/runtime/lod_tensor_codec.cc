@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// So many values of any type have a size in bytes that 64 bits hold.
+/// The byte size of this many values of any type fits 64 bits.
 constexpr uint64_t kMostValues = uint64_t{1} << 59;
 
 template <class T>
@@ -18,7 +18,7 @@ void AppendValue(T value, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-/// Takes values off the front of a byte string and knows where it stands.
+/// Reads values from the front of a byte string and tracks the position.
 class Cursor {
  public:
   Cursor(std::string_view bytes, std::string_view origin) : bytes_(bytes), origin_(origin) {}
@@ -127,7 +127,7 @@ Result<size_t> ReadLoDTensor(std::string_view bytes, std::string_view origin, Te
   }
   const DType type = ToDType(desc.data_type());
   Dims dims;
-  // Sizes beside a 0 count as well: some product of axes would overflow later.
+  // Also check sizes next to a 0: products of axes could overflow later.
   uint64_t filled = 1;
   bool is_empty = false;
   for (const int64_t size : desc.dims()) {

@@ -28,7 +28,7 @@ Result<std::unique_ptr<OpSession>> OpSession::Create(const std::vector<OpDesc>& 
       var->set_persistable(true);
       variable->GetMutable<SelectedRows>();
     } else {
-      // Parameters have their memory before kernels are made.
+      // Parameters are allocated before kernels are created.
       Tensor* value = variable->GetMutable<Tensor>();
       const auto sizes = meta.dims.sizes();
       var->set_persistable(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0; }));

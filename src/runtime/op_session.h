@@ -9,16 +9,16 @@
 
 namespace millrace {
 
-/// Runs a few operators, for tests, over variables that the test fills: inputs live in the root scope, the rest in a
-/// frame. One frame serves all runs, so that a test sees what a kernel keeps from one batch to the next. One thread.
+/// Runs a few operators in tests, over variables that the test fills: inputs in the root scope, the rest in a frame.
+/// All runs use one frame, so a test sees the state kernels keep between batches. One thread.
 class OpSession {
  public:
-  /// `inputs` describes the variables that the test fills; those of kind SELECTED_ROWS hold SelectedRows. Errors are
-  /// those of Executable::Compile and Frame::Create. `registry` must outlive it.
+  /// `inputs` describes the variables that the test fills; those of kind SELECTED_ROWS hold SelectedRows. Fails like
+  /// Executable::Compile and Frame::Create. `registry` must outlive it.
   static Result<std::unique_ptr<OpSession>> Create(const std::vector<OpDesc>& ops, const VarMetas& inputs,
                                                    const OpRegistry& registry, const FrameOptions& options = {});
 
-  /// Whether there is a variable of that name, and it is a tensor.
+  /// Whether a tensor variable of this name exists.
   bool has_tensor(const std::string& name) {
     const Variable* variable = frame_->scope().Find(name);
     return variable != nullptr && variable->Is<Tensor>();
@@ -27,8 +27,9 @@ class OpSession {
   SelectedRows* rows(const std::string& name) { return frame_->scope().Find(name)->GetMutable<SelectedRows>(); }
   bool is_rows(const std::string& name) { return frame_->scope().Find(name)->Is<SelectedRows>(); }
   bool is_tensor(const std::string& name) { return frame_->scope().Find(name)->Is<Tensor>(); }
-  /// Keeps the offsets alive for the variable.
+  /// Sets the LoD and keeps its offsets alive.
   void SetLod(const std::string& name, std::vector<uint32_t> lod);
+  /// Fails like Frame::Run.
   Status Run(int64_t step = 0);
 
  private:

@@ -48,7 +48,7 @@ std::vector<const VarDesc*> TablesOf(const ProgramDesc& program) {
   return tables;
 }
 
-/// The operators that join parameters to one variable, by its name.
+/// The operators that join parameters, by name of the joined variable.
 std::map<std::string, const OpDesc*> JoinedVariables(const ProgramDesc& startup) {
   std::map<std::string, const OpDesc*> joined;
   if (startup.blocks_size() == 0) return joined;
@@ -59,7 +59,7 @@ std::map<std::string, const OpDesc*> JoinedVariables(const ProgramDesc& startup)
   return joined;
 }
 
-/// What a coalesce_tensor joins, as its parts are now: `count` values.
+/// Concatenates the current parts of a coalesce_tensor: `count` values.
 Status Join(const OpDesc& op, const Scope& root, int64_t count, Tensor* all) {
   float* to = all->Resize<float>({count});
   int64_t taken = 0;
@@ -93,7 +93,7 @@ Status WriteTensor(const std::string& name, const Tensor& tensor, const std::str
   return Status::Ok();
 }
 
-/// The tables' part of the manifest that the program's description goes with, where that names no rule.
+/// Fills in optimizers missing in the program's tables from the manifest.
 void TakeRules(const CheckpointManifest& manifest, ProgramDesc* program) {
   for (VarDesc& var : *program->mutable_blocks(0)->mutable_vars()) {
     for (VarDesc::Attr& attr : *var.mutable_attrs()) {
@@ -115,7 +115,7 @@ void TakeRules(const CheckpointManifest& manifest, ProgramDesc* program) {
   }
 }
 
-/// What a manifest says of the variables that a program has; it may be of a larger one.
+/// The part of a manifest for a program's variables; the manifest can be of a larger program.
 CheckpointManifest PartOf(const CheckpointManifest& manifest, const ProgramDesc& program) {
   CheckpointManifest part = manifest;
   part.clear_variable();
@@ -143,7 +143,7 @@ Status LoadTables(const CheckpointManifest& manifest, const std::string& folder,
   return Status::Ok();
 }
 
-/// The description of a program's table; nullopt for one that this version does not read.
+/// The description of a program's table; nullopt if this version cannot read it.
 std::optional<TableDesc> DescOf(const VarDesc& var) {
   TableDesc desc;
   for (const VarDesc::Attr& attr : var.attrs()) {
@@ -153,8 +153,8 @@ std::optional<TableDesc> DescOf(const VarDesc& var) {
   return std::nullopt;
 }
 
-/// Tables of the program that the folder has as a matrix, a row for each id: that of a program whose embedding lay
-/// whole in each process.
+/// Tables of the program that the folder stores as a matrix with a row per id, as for a program whose embedding was in
+/// each process completely.
 std::vector<const VarDesc*> MatricesOf(const std::vector<const VarDesc*>& tables, const std::string& folder) {
   std::vector<const VarDesc*> matrices;
   for (const VarDesc* table : tables) {
@@ -165,7 +165,7 @@ std::vector<const VarDesc*> MatricesOf(const std::vector<const VarDesc*>& tables
   return matrices;
 }
 
-/// Makes such tables, with the state of new rows.
+/// Creates these tables, with the state of new rows.
 Status LoadMatrices(const std::vector<const VarDesc*>& matrices, const std::string& folder, uint64_t seed,
                     const TableFactory& tables, const std::stop_token& stop, Scope& into) {
   for (const VarDesc* var : matrices) {
@@ -173,7 +173,7 @@ Status LoadMatrices(const std::vector<const VarDesc*>& matrices, const std::stri
     Tensor matrix;
     bool is_whole = false;
     {
-      // It is as large as the matrix, and goes before the rows come.
+      // As large as the matrix; freed before rows are created.
       MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
       MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path, &matrix));
       is_whole = taken == bytes.size();
@@ -257,7 +257,7 @@ bool HasManifest(const std::string& folder) { return MayBeThere(folder + "/" + k
 Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
                                                      const TableFactory& tables, int threads,
                                                      const std::stop_token& stop) {
-  std::error_code unknown;  // the manifest tells of it
+  std::error_code unknown;  // the manifest reports it
   if (fs::exists(folder + "/" + kWriting, unknown)) {
     return BadData("\"" + folder + "\": a save into it was cut short (" + kWriting +
                    " is there), so that its files are of two models; save again, or load another folder");

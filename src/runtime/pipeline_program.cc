@@ -4,7 +4,7 @@ namespace millrace {
 
 namespace {
 
-/// `program` without the operators of block 0 that are left out: what is cut is what is compiled.
+/// `program` without skipped operators in block 0, so that the compiled operators are cut.
 ProgramDesc WithoutSkipped(const ProgramDesc& program, const std::vector<std::string>& skip_ops) {
   ProgramDesc kept = program;
   BlockDesc& block = *kept.mutable_blocks(0);

@@ -8,12 +8,12 @@
 
 namespace millrace {
 
-/// A training program as a pipeline runs it: what each section does for a micro-batch, and what it updates after the
-/// last one. Immutable, shared by all pipelines of a job.
+/// A training program for a pipeline: the operators of each section for a micro-batch, and the updates after the last
+/// one. Immutable, shared by all pipelines of a job.
 struct PipelineProgram {
   std::unique_ptr<const Executable> step;
   std::unique_ptr<const Executable> update;
-  /// By section: gradients that its backward operators write and updates read.
+  /// By section: gradients written by its backward operators and read by updates.
   std::vector<std::vector<std::string>> gradients;
 
   int sections() const { return static_cast<int>(gradients.size()); }
@@ -25,8 +25,8 @@ struct PipelineProgram {
   static size_t Index(int section) { return static_cast<size_t>(section); }
 };
 
-/// Cuts and compiles `program`; `cuts` are those of CutIntoSections, of whose errors and those of Executable::Compile
-/// the first kind comes back.
+/// Cuts and compiles `program`; `cuts` are those of CutIntoSections. Fails with kInvalidConfig like CutIntoSections and
+/// Executable::Compile.
 Result<std::unique_ptr<const PipelineProgram>> CompilePipeline(const ProgramDesc& program, const OpRegistry& registry,
                                                                const CompileOptions& options,
                                                                const std::vector<std::vector<std::string>>& cuts);

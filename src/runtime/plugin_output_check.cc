@@ -16,7 +16,7 @@ std::string ShownLoD(std::span<const uint32_t> lod) {
   return text + (lod.size() > kShown ? ", ..., " + std::to_string(lod.back()) + "]" : "]");
 }
 
-/// True when the batch may decide how many rows the tensor has.
+/// Whether the batch can set the tensor's number of rows.
 bool HasRows(const VarMeta& meta) {
   return meta.kind == VarType::LOD_TENSOR && !meta.persistable && (meta.dims.rank() == 0 || meta.dims[0] < 0);
 }
@@ -67,7 +67,7 @@ const Tensor* PluginOutputCheck::RowsOf(const Bound& input) {
   return tensor.dims().rank() == 0 ? nullptr : &tensor;
 }
 
-/// -1 in axis 0 stands for the batch, or for the rows of an input: what a shape rule copies from there.
+/// -1 in axis 0 is the batch, or the rows of an input, as copied by a shape rule.
 Status PluginOutputCheck::CheckRows(const Bound& output, int64_t rows) const {
   if (!checks_rows_ || output.meta->dims.rank() == 0 || !HasRows(*output.meta)) return Status::Ok();
   if (!output.variable->Is<Tensor>()) return Status::Ok();

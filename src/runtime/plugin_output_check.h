@@ -9,22 +9,22 @@
 
 namespace millrace {
 
-/// True when a tensor that is there has the type and the sizes that the program says; kernels rely on it. True for what
-/// holds nothing yet, or is no tensor.
+/// Whether a tensor has the declared type and sizes, on which kernels rely. True for an empty variable and for other
+/// kinds.
 bool FitsMeta(const Variable& variable, const VarMeta& meta);
 
 /// `"NAME" float32 [2, 3]`, for messages.
 std::string ShownMeta(std::string_view name, DType dtype, const Dims& dims);
 
-/// What an operator of a plugin gives, held to what its shape rule promised: operators behind it rely on that.
+/// Checks the outputs of a plugin's operator against its shape rule, because later operators rely on them.
 class PluginOutputCheck {
  public:
   PluginOutputCheck() = default;
-  /// Watches nothing for an operator of Millrace's own. Scope and metas must outlive the object.
+  /// Does nothing for built-in operators. Scope and metas must outlive the object.
   PluginOutputCheck(const OpView& op, const Scope& scope, const VarMetas& metas);
 
   bool empty() const { return outputs_.empty(); }
-  /// kInvalidConfig that names the plugin, the variable, and both shapes. `rows` are those of the batch; 0: there is
+  /// Fails with kInvalidConfig, naming the plugin, the variable and both shapes. `rows` is the batch's row count; 0:
   /// none.
   Status Check(int64_t rows) const;
 
@@ -34,14 +34,14 @@ class PluginOutputCheck {
     const Variable* variable = nullptr;
     const VarMeta* meta = nullptr;
   };
-  /// What an input holds; null when it has no axis of rows.
+  /// The tensor of an input; null if it has no row axis.
   static const Tensor* RowsOf(const Bound& input);
   Status CheckRows(const Bound& output, int64_t rows) const;
 
   std::string plugin_;
   std::vector<Bound> outputs_;
   bool checks_rows_ = false;
-  std::vector<Bound> inputs_;  ///< tensors whose number of rows the batch decides, as that of an output may be
+  std::vector<Bound> inputs_;  ///< tensors with a row axis set by the batch, which an output can share
 };
 
 }  // namespace millrace

@@ -14,10 +14,10 @@
 
 namespace millrace {
 
-/// A named place for one value of any type: a Tensor, SelectedRows, a table, a reader.
+/// A named holder of one value of any type: a Tensor, SelectedRows, a table, a reader.
 ///
-/// The value is made at the first GetMutable<T>(), on the variable's device if values of its type lie on one, and lives
-/// as long as the variable. Asking for another type than the one held throws std::invalid_argument.
+/// The first GetMutable<T>() creates the value, on the variable's device if the type supports it; it lives as long as
+/// the variable. Access as another type throws std::invalid_argument.
 class Variable {
  public:
   explicit Variable(const Device& device = Cpu()) : device_(&device) {}
@@ -40,7 +40,7 @@ class Variable {
     CheckIs(typeid(T));
     return &static_cast<Holder<T>&>(*holder_).value;
   }
-  /// Puts a value in place of what is held; for values that cannot be made empty, and those of the right device.
+  /// Replaces the value; for values without an empty state, and values already on the right device.
   template <class T>
   void Set(T value) {
     holder_ = std::make_unique<Holder<T>>(std::move(value));
@@ -72,12 +72,12 @@ class Variable {
   std::unique_ptr<HolderBase> holder_;
 };
 
-/// Variables by name, with a parent whose names are seen as well.
+/// Variables by name, with a parent whose names are also visible.
 ///
-/// The root scope holds what outlives a batch (parameters, optimizer state, tables); each worker's frame has a child
-/// of its own for the rest. Names are looked up when a frame is made, never in a batch. Var() is not thread-safe;
-/// Find() is, as long as nobody adds. Pointers stay valid as long as the scope. The variables that it makes lie on one
-/// device.
+/// The root scope contains everything that outlives a batch (parameters, optimizer states, tables); each worker's frame
+/// has a child scope for the rest. Names are resolved when a frame is created, never during a batch. Var() is not
+/// thread-safe; Find() is, unless a thread adds variables. Pointers stay valid as long as the scope. New variables are
+/// on the scope's device.
 class Scope {
  public:
   /// On the device of `parent`, or on another one.
@@ -87,11 +87,11 @@ class Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  /// The variable of this name in this scope, made when it is not there.
+  /// The variable of this name in this scope; created if missing.
   Variable* Var(std::string_view name);
-  /// The variable of this name here or in a parent; null when there is none.
+  /// The variable of this name here or in a parent; null if there is none.
   Variable* Find(std::string_view name) const;
-  /// True when this scope itself, not a parent, has the name.
+  /// Whether this scope, not a parent, has the name.
   bool Owns(std::string_view name) const { return vars_.find(name) != vars_.end(); }
   /// Names in this scope, sorted.
   std::vector<std::string> Names() const;

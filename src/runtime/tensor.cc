@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// Half of what a size_t counts, so that what is added for growth counts too.
+// Half of the range of size_t, so that growth cannot overflow.
 constexpr size_t kMostBytes = SIZE_MAX / 2;
 
 size_t BytesOf(DType type, const Dims& dims) {

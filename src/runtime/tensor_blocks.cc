@@ -24,7 +24,7 @@ struct Head {
 
 size_t CountBlocks(size_t bytes) { return (bytes + kTensorBlock - 1) / kTensorBlock; }
 
-/// Of block `i` of so many bytes.
+/// Size of block `i` of a tensor with `bytes` bytes.
 size_t BytesOfBlock(uint64_t i, size_t bytes) { return std::min(kTensorBlock, bytes - i * kTensorBlock); }
 
 void Write(std::ostream& out, const void* bytes, size_t size) {

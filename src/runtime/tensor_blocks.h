@@ -14,31 +14,33 @@
 
 namespace millrace {
 
-/// XXH3 of 128 bits of each block of a tensor's values, kTensorBlock bytes a block, the last one shorter.
+/// 128-bit XXH3 of each block of kTensorBlock bytes of a tensor's values; the last block can be shorter.
 using BlockSums = std::vector<std::array<uint64_t, 2>>;
 
 constexpr size_t kTensorBlock = 4096;
-/// A tensor of so many bytes of values and more has files of its own in a checkpoint, where what changed is enough.
+/// A tensor with at least this many bytes of values has separate files in a checkpoint, so only changes need to be
+/// saved.
 constexpr size_t kLargeTensor = size_t{32} << 20;
 
-// Tensors here are those that the host reads (HostView), and that nobody writes meanwhile.
+// Tensors below must be host-readable (HostView), and no thread may write them meanwhile.
 
-/// Reads all of the tensor: some 0.1 s a gigabyte and thread.
+/// Reads the whole tensor: about 0.1 s per gigabyte and thread. Fails with kUnavailable without memory.
 Result<BlockSums> SumBlocks(const Tensor& tensor, int threads);
-/// Numbers of blocks, rising, whose sums differ; both are of tensors of one size.
+/// Ascending numbers of the blocks whose sums differ; both tensors have the same size.
 std::vector<uint64_t> ChangedBlocks(const BlockSums& before, const BlockSums& now);
 
-/// Writes a tensor in the form of Paddle's variable files (AppendLoDTensor), without a copy of it. The tensor has no
-/// LoD. Otherwise as ChecksummedFile.
+/// Writes a tensor without LoD in the format of Paddle's variable files (AppendLoDTensor), without copying it. Fails
+/// like ChecksummedFile.
 Result<FileSum> WriteTensorFile(const Tensor& tensor, const std::string& path, const LongWork& work);
-/// Writes `blocks` of a tensor alone (docs/formats/checkpoint.md). Otherwise as ChecksummedFile.
+/// Writes only `blocks` of a tensor (docs/formats/checkpoint.md). Fails like ChecksummedFile.
 Result<FileSum> WriteBlocksFile(const Tensor& tensor, const std::vector<uint64_t>& blocks, const std::string& path,
                                 const LongWork& work);
-/// About what WriteBlocksFile writes of so many blocks.
+/// Approximate size of WriteBlocksFile's output.
 inline uint64_t BytesOfBlocks(uint64_t blocks) { return blocks * (kTensorBlock + sizeof(uint64_t)); }
 
-/// Puts the blocks of a file in place of those that `values`, all of a tensor, has. kBadData for a file that is cut
-/// off, or of a tensor of another size; `values` are of no use then.
+/// Replaces blocks in `values`, all values of a tensor, by those of a file. Fails with kBadData for a truncated file or
+/// one of a tensor of another size, kNotFound or kIo if it cannot be read, kCancelled after a stop request; `values`
+/// are invalid then.
 Status ReadBlocksFile(const std::string& path, std::span<char> values, const LongWork& work);
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 namespace millrace {
 namespace {
 
-/// True of a tensor that nothing has given a value; one of no values has a size of 0.
+/// Whether a tensor was never set; an empty tensor has a size of 0.
 bool HasNoValue(const Tensor& tensor) { return tensor.empty() && tensor.numel() > 0; }
 
 }  // namespace

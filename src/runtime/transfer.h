@@ -5,21 +5,22 @@
 
 namespace millrace {
 
-// The ways between a device's memory and the host's. There is no other: on a device that is not the host, what the
-// host reads or writes of a tensor passes here.
+// All copies between a device's memory and the host's. The host accesses tensors on other devices only through these
+// functions, which fail with the device's failure.
 
-/// Type, sizes, LoD and values of `from`, which the host reads, on `to`, which may lie on any device and is another
-/// tensor; without a value, `to` stays as it is. With a stream of that device the copy takes its turn there, and `from`
-/// must stay until it is done.
+/// Copies type, sizes, LoD and values of host-readable `from` to `to`, another tensor on any device; without a value,
+/// does nothing. With a stream of that device, the copy is queued there, and `from` must stay valid until it is done.
+/// Fails like the device's copy; throws NoMemory.
 Status CopyFromHost(const Tensor& from, Tensor* to, Stream* stream = nullptr);
 
-/// The same of a tensor on any device to one that the host reads.
+/// Copies a tensor on any device to a host-readable one. Fails like the device's copy; throws NoMemory.
 Status CopyToHost(const Tensor& from, Tensor* to);
 
-/// Shows tensors to the host, one at a time. Keeps its memory from one to the next. One thread.
+/// Makes tensors readable on the host, one at a time. Reuses its memory. One thread.
 class HostView {
  public:
-  /// The tensor itself where the host reads it, else a copy, which the next call overwrites. Throws NoMemory.
+  /// The tensor itself if the host can read it, otherwise a copy, which the next call overwrites. Fails with the
+  /// device's failure. Throws NoMemory.
   Result<const Tensor*> Of(const Tensor& tensor) {
     if (tensor.is_on_host()) return &tensor;
     return CopyOf(tensor);

@@ -27,7 +27,7 @@ Status CheckAgainst(const ProgramDesc& program, const std::string& name, const T
                  " in the file");
 }
 
-/// The name of a variable is that of its file.
+/// A variable's name is its file's name.
 Status CheckFileName(const std::string& name) {
   if (StaysInFolder(name)) return Status::Ok();
   return InvalidConfig("variable \"" + name + "\": its file would lie outside the folder of the variables");
@@ -56,7 +56,7 @@ Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
   return &variable->Get<Tensor>();
 }
 
-/// What to do where paddle.static.save wrote its pickles instead of a file for each variable; empty elsewhere.
+/// Advice if paddle.static.save wrote pickles instead of a file per variable; otherwise empty.
 std::string HintAtPickles(const std::string& folder) {
   constexpr std::string_view kPickle = ".pdparams";
   std::filesystem::path found = folder;

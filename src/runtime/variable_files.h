@@ -10,14 +10,17 @@
 
 namespace millrace {
 
-/// Reads every persistable tensor of `program` from a file of its name in `folder` (Paddle's `save_vars`) into `root`.
-/// Missing files, damaged files, and shapes or types that are not the program's are reported all at once. kCancelled
-/// after a stop request, with some of them read.
+/// Reads every persistable tensor of `program` from the file with its name in `folder` (Paddle's `save_vars`) into
+/// `root`. Reports all faulty files at once, with the code of the last: kNotFound, kIo, or kBadData if one is damaged
+/// or has another shape or type. Fails with kInvalidConfig for a name outside the folder, kCancelled after a stop
+/// request; some variables are read then.
 Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scope& root,
                      const std::stop_token& stop = {});
 
-/// Reads and writes one file for all, in the order of sorted names (Paddle's `.pdiparams`). Writing that fails, or that
-/// `work` stops (kCancelled), leaves an unfinished file.
+/// Read and write one file with all variables in the order of sorted names (Paddle's `.pdiparams`). Loading fails with
+/// kNotFound or kIo for the file, kBadData if it does not contain exactly the program's variables, kCancelled after a
+/// stop request. Saving fails like ChecksummedFile, kInternal for a variable without a value, and leaves an unfinished
+/// file.
 Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& root, const std::stop_token& stop = {});
 Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root, const LongWork& work = {});
 

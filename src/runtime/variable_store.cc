@@ -33,7 +33,7 @@ constexpr char kTensorFolder[] = "tensors/";
 
 using TablePtr = std::unique_ptr<SparseTable>;
 
-// A table's name may hold characters that a file's may not.
+// A table's name can contain characters that are invalid in file names.
 std::string FileName(const std::string& name) {
   std::string file;
   for (const char c : name) {
@@ -68,14 +68,14 @@ std::map<std::string, const VarDesc*> Persistables(const ProgramDesc& program) {
   return vars;
 }
 
-/// As Dims::ToString, for any number of axes.
+/// Like Dims::ToString, for any number of axes.
 std::string DimsText(const StoredVariable& variable) {
   std::string text;
   for (const int64_t size : variable.dims()) text += (text.empty() ? "" : ", ") + std::to_string(size);
   return variable.dtype() + " [" + text + "]";
 }
 
-/// What a table was and is now, of that which a run that goes on cannot change; empty: nothing.
+/// The difference between the old and the new description of a table that a resumed run cannot change; empty: none.
 std::string TableDifference(const std::string& before, const std::string& now) {
   if (before == now) return "";
   TableDesc was;
@@ -101,12 +101,12 @@ Result<std::string> Difference(const ProgramDesc& program, const VarDesc& var, c
   return "was " + DimsText(stored) + " and is now " + std::string(DTypeName(meta.dtype)) + " " + meta.dims.ToString();
 }
 
-/// Tensors of a device come to the host one at a time, for one file.
+/// Tensors of other devices are copied to the host one at a time, into one file.
 bool HasOwnFile(const Tensor& tensor) {
   return tensor.is_on_host() && !tensor.has_lod() && BytesOf(tensor) >= kLargeTensor;
 }
 
-/// Bytes of the values of a stored tensor.
+/// Size of a stored tensor's values in bytes.
 Result<size_t> BytesOfStored(const StoredVariable& stored) {
   for (const DType type : {DType::kBool, DType::kUint8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
                            DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
@@ -118,14 +118,14 @@ Result<size_t> BytesOfStored(const StoredVariable& stored) {
   return BadData("variable \"" + stored.name() + "\" is of type \"" + stored.dtype() + "\", which is none");
 }
 
-/// A list may name a file that is not among those whose sums it gives.
+/// A manifest can list a file for which it has no checksum.
 Result<std::string> FindStored(const std::string& folder, const std::string& file, const std::string& what) {
   Result<std::string> path = FileInFolder(folder, file);
   if (path.status().code() != StatusCode::kNotFound) return path;
   return BadData("\"" + folder + "/" + file + "\", which is to hold " + what + ", is not there");
 }
 
-/// `it is of table "t": `, or nothing for a file of other things.
+/// `it is of table "t": `, or empty for another file.
 std::string TableOf(const std::string& file, const std::vector<StoredVariable>& variables) {
   for (const StoredVariable& variable : variables) {
     const std::vector<std::string> files = FilesOf(variable);
@@ -135,7 +135,7 @@ std::string TableOf(const std::string& file, const std::vector<StoredVariable>& 
   return "";
 }
 
-/// The files of a stored table into `table`.
+/// Loads the files of a stored table into `table`.
 Status LoadStored(const std::string& folder, const StoredVariable& stored, int threads, SparseTable* table,
                   const LongWork& work) {
   const std::string what = "table \"" + stored.name() + "\"";
@@ -153,12 +153,12 @@ Status LoadStored(const std::string& folder, const StoredVariable& stored, int t
   return LoadTable(saves, kAllShards, threads, table, work);
 }
 
-/// Whether a variable was so large that its changes alone are worth files of their own.
+/// Whether a variable was large enough to save its changes in separate files.
 bool IsLarge(const StoredVariable& stored) {
   return stored.has_table() ? stored.file_size() > 1 : HasTensorFile(stored);
 }
 
-/// What an earlier save has of a large variable, if changes may follow it there.
+/// The earlier save of a large variable, if changes can be added to it.
 const StoredVariable* FindEarlier(const std::string& name, const EarlierSave* earlier) {
   if (earlier == nullptr || earlier->folder.empty()) return nullptr;
   const std::vector<StoredVariable>& variables = earlier->stored.variables;
@@ -169,7 +169,7 @@ const StoredVariable* FindEarlier(const std::string& name, const EarlierSave* ea
   return is_long && !(earlier->hurries && earlier->full_every > 1) ? nullptr : &*found;
 }
 
-/// Whether so many bytes of changes are worth it behind what `earlier` has of a variable, of which all are `all` bytes.
+/// Whether saving `changes` bytes after `earlier`'s files of a variable is worthwhile, given its total size `all`.
 bool AreFew(const StoredVariable& variable, const EarlierSave& earlier, uint64_t changes, uint64_t all) {
   if (earlier.hurries) return changes < all;
   const std::vector<std::string> names = FilesOf(variable);
@@ -179,13 +179,13 @@ bool AreFew(const StoredVariable& variable, const EarlierSave& earlier, uint64_t
   return bytes <= all + all / 2;
 }
 
-/// What an earlier save has of a table.
+/// A table in an earlier save.
 struct EarlierTable {
   const StoredVariable* variable = nullptr;
-  int64_t changed_rows = 0;  ///< since, about
+  int64_t changed_rows = 0;  ///< since then, approximately
 };
 
-/// Nullopt: the table is to be saved whole.
+/// Nullopt: save the whole table.
 Result<std::optional<EarlierTable>> FindEarlierTable(const VarDesc& var, const SparseTable& table,
                                                      const EarlierSave* earlier) {
   const StoredVariable* const found = FindEarlier(var.name(), earlier);
@@ -198,7 +198,7 @@ Result<std::optional<EarlierTable>> FindEarlierTable(const VarDesc& var, const S
   return std::optional(EarlierTable{found, changed.rows});
 }
 
-/// Puts hard links to files of `from` into `to`; false, with none of them left, where that cannot be done.
+/// Creates hard links in `to` for files of `from`; on failure removes them and returns false.
 bool LinkFiles(const std::vector<std::string>& files, const std::filesystem::path& from,
                const std::filesystem::path& to) {
   std::error_code error;
@@ -211,7 +211,7 @@ bool LinkFiles(const std::vector<std::string>& files, const std::filesystem::pat
   if (!error) return true;
   std::error_code ignored;
   for (const std::string& file : files) std::filesystem::remove(to / file, ignored);
-  for (const std::string& file : files) {  // the last folder goes with its last file
+  for (const std::string& file : files) {  // the last folder is removed with its last file
     std::filesystem::path at = std::filesystem::path(file).parent_path();
     for (; !at.empty() && at != "tables" && at != "tensors"; at = at.parent_path())
       std::filesystem::remove(to / at, ignored);
@@ -219,7 +219,7 @@ bool LinkFiles(const std::vector<std::string>& files, const std::filesystem::pat
   return false;
 }
 
-/// Makes the folders of files, and what was put into them, last.
+/// Syncs the folders of `files` below `folder`.
 Status SyncFoldersOf(const std::vector<std::string>& files, const std::string& folder) {
   std::set<std::filesystem::path> folders;
   for (const std::string& file : files) {
@@ -231,7 +231,7 @@ Status SyncFoldersOf(const std::vector<std::string>& files, const std::string& f
   return Status::Ok();
 }
 
-/// Adds files that SaveTable wrote to what is known of a save.
+/// Adds the files of SaveTable to a save's data.
 template <class AddFile>
 void NoteFiles(const std::vector<TableFile>& files, std::vector<StoredFile>* sums, const AddFile& add_file) {
   for (const TableFile& file : files) {
@@ -242,14 +242,14 @@ void NoteFiles(const std::vector<TableFile>& files, std::vector<StoredFile>* sum
   }
 }
 
-/// A variable of an earlier save with room for one more save of changes.
+/// A variable of an earlier save, extended by another save of changes.
 struct MoreChanges {
   StoredVariable variable;
-  std::vector<std::string> files;  ///< of those before, which `folder` has links to
-  std::string path;                ///< where the changes go, relative to the folder; its folder is there
+  std::vector<std::string> files;  ///< of earlier saves, linked in `folder`
+  std::string path;                ///< path for the changes, relative to the folder; its folder exists
 };
 
-/// Nullopt: where files cannot be shared.
+/// Nullopt if files cannot be shared.
 Result<std::optional<MoreChanges>> LinkEarlier(const StoredVariable& before, const std::string& folder,
                                                const EarlierSave& earlier, StoredVariables* stored) {
   MoreChanges more{before, FilesOf(before), ""};
@@ -263,7 +263,7 @@ Result<std::optional<MoreChanges>> LinkEarlier(const StoredVariable& before, con
   return std::optional(std::move(more));
 }
 
-/// Saves what changed of a table; false: where files cannot be shared.
+/// Saves the changes of a table; false if files cannot be shared.
 Result<bool> StoreChanges(const VarDesc& var, const SparseTable& table, const std::string& folder,
                           const EarlierSave& earlier, const EarlierTable& before, int threads, StoredVariables* stored,
                           const LongWork& work) {
@@ -283,14 +283,14 @@ Result<bool> StoreChanges(const VarDesc& var, const SparseTable& table, const st
   return true;
 }
 
-/// A tensor that gets files of its own.
+/// A tensor with separate files.
 struct LargeTensor {
-  size_t variable = 0;  ///< its place in StoredVariables::variables
+  size_t variable = 0;  ///< index in StoredVariables::variables
   const Tensor* tensor = nullptr;
-  std::string path = {};                 ///< of the file that is to be written
-  std::vector<uint64_t> blocks = {};     ///< that changed
-  bool is_whole = true;                  ///< all of it is written
-  std::vector<std::string> shared = {};  ///< files that are linked already
+  std::string path = {};                 ///< the file to write
+  std::vector<uint64_t> blocks = {};     ///< changed blocks
+  bool is_whole = true;                  ///< write all of it
+  std::vector<std::string> shared = {};  ///< files already linked
 };
 
 bool IsOfSameShape(const StoredVariable& a, const StoredVariable& b) {
@@ -298,7 +298,7 @@ bool IsOfSameShape(const StoredVariable& a, const StoredVariable& b) {
          std::equal(a.dims().begin(), a.dims().end(), b.dims().begin(), b.dims().end());
 }
 
-/// Makes `large` one of which what changed is written, where that may follow what `earlier` has of it.
+/// Switches `large` to saving changes if `earlier` allows it.
 Status PlanChanges(const std::string& folder, const EarlierSave& earlier, const BlockSums& sums, LargeTensor* large,
                    StoredVariables* stored) {
   StoredVariable& variable = stored->variables[large->variable];
@@ -320,7 +320,7 @@ Status PlanChanges(const std::string& folder, const EarlierSave& earlier, const 
   return Status::Ok();
 }
 
-/// Finds out what is to be written of a large tensor, and where.
+/// Decides how to write a large tensor, and where.
 Status PlanLargeTensor(const std::string& folder, const EarlierSave& earlier, int threads, LargeTensor* large,
                        StoredVariables* stored, const LongWork& work) {
   StoredVariable& variable = stored->variables[large->variable];
@@ -362,7 +362,7 @@ Status StoreLargeTensors(const std::string& folder, const EarlierSave& earlier, 
   return Status::Ok();
 }
 
-/// The file of a large tensor, with its changes, into `tensor`.
+/// Loads the file of a large tensor, with its changes, into `tensor`.
 Status RestoreLargeTensor(const std::string& folder, const StoredVariable& stored, Tensor* tensor,
                           const LongWork& work) {
   const std::string what = "tensor \"" + stored.name() + "\"";

@@ -17,7 +17,7 @@ std::vector<AbsentSlot> AbsentSlotsOf(const Predictor& predictor, const DataFeed
   const std::vector<std::string>& fed = predictor.feeds();
   const Result<std::shared_ptr<const FeaturePlan>> needed = FeaturePlan::Create(desc, fed);
   if (names.empty() || !needed.ok()) return absent;
-  const bool names_differ = desc.name() == "json";  // from line to line
+  const bool names_differ = desc.name() == "json";  // between lines
   const std::vector<std::string>& columns = (*needed)->columns();
   const bool has_any = std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
     return std::find(names.begin(), names.end(), column) != names.end();
@@ -27,7 +27,7 @@ std::vector<AbsentSlot> AbsentSlotsOf(const Predictor& predictor, const DataFeed
     if (!slot.is_used() || std::find(fed.begin(), fed.end(), slot.name()) != fed.end()) continue;
     const Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(desc, std::array{slot.name()});
     if (!plan.ok()) continue;
-    // Other lines may have what the first one lacks: only what would end the reading there is left out.
+    // Other lines may have what the first lacks: only report slots for which reading would fail.
     const FeaturePlan::Feature& feature = (*plan)->features()[static_cast<size_t>((*plan)->FeatureOfSlot(0))];
     if (names_differ && (!feature.is_dense || feature.has_default)) continue;
     for (const std::string& column : (*plan)->columns()) {

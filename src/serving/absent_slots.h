@@ -10,22 +10,22 @@
 
 namespace millrace {
 
-/// A slot whose columns a file lacks.
+/// A slot whose columns are missing in a file.
 struct AbsentSlot {
   std::string slot;
-  std::string column;              ///< the first of them
-  std::vector<std::string> tasks;  ///< names of the losses whose metrics are not computed without it
+  std::string column;              ///< the first missing column
+  std::vector<std::string> tasks;  ///< losses whose metrics need the slot
 };
 
-/// Finds slots whose columns are not among `names` and on which no score of the model depends: labels, weights. Names
-/// are those of the header of CSV or a columnar file, or of the first line of JSON: of what that line lacks, only slots
-/// count without which it would be a bad line. Finds none where there are no names, or none on which scores depend, as
-/// of a header that is cut by another delimiter: whoever reads the rows says what is wrong.
+/// Finds slots without columns among `names` that do not affect any score: labels, weights. `names` come from the
+/// header of a CSV or columnar file or from the first JSON line; for JSON, only slots count without which that line
+/// would be bad. Finds none if `names` is empty or lacks all columns that scores need, as for a header with another
+/// delimiter: reading the rows then reports the error.
 std::vector<AbsentSlot> AbsentSlotsOf(const Predictor& predictor, const DataFeedDesc& desc,
                                       const std::vector<std::string>& names);
 
-/// The same of a file, and of the names in it. Finds none where it is no plain file, since a pipe can be read only
-/// once, and where its names cannot be read. Starts a Python for a columnar file. kCancelled.
+/// The same for the names in a file. Finds none if the file is not regular (a pipe can be read only once) or its names
+/// cannot be read. Starts a Python interpreter for a columnar file. Fails only with kCancelled after a stop request.
 Result<std::vector<AbsentSlot>> FindAbsentSlots(const Predictor& predictor, const DataFeedFactory& feeds,
                                                 const DataFeedDesc& desc, const std::string& file,
                                                 const std::stop_token& stop);

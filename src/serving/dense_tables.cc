@@ -32,7 +32,7 @@ std::string NoVocabulary(const std::set<std::string>& tables) {
          "the largest id, or give the table a vocabulary of its own";
 }
 
-/// Rows of ids [0, vocabulary) into `out`; returns how many of them the table has.
+/// Copies rows of ids [0, vocabulary) to `out`; returns how many of them the table has.
 Result<int64_t> CopyRows(SparseTable& table, uint64_t salt, int64_t vocabulary, const LongWork& work, float* out) {
   constexpr int64_t kChunk = 1 << 16;
   const auto dim = static_cast<size_t>(table.shape().dim);

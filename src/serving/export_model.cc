@@ -32,7 +32,7 @@ Status CheckDeclared(const ProgramDesc& program, const char* field, const std::v
   return problems.empty() ? Status::Ok() : InvalidConfig(problems);
 }
 
-/// The variables whose values are looked up in `tables`.
+/// The slots that are looked up in `tables`.
 std::vector<std::string> SlotsOf(const std::vector<DenseTable>& tables, const ProgramDesc& program) {
   std::vector<std::string> slots;
   for (const OpDesc& op : program.blocks(0).ops()) {
@@ -46,10 +46,10 @@ std::vector<std::string> SlotsOf(const std::vector<DenseTable>& tables, const Pr
   return slots;
 }
 
-/// Of the operators that a prediction may need those that are Millrace's alone.
+/// Operators specific to Millrace among those that predictions use.
 constexpr std::array<std::string_view, 3> kOfMillrace = {"calibration", "gated_recurrence", "history_window"};
 
-/// Operators that other runtimes do not know: those of Millrace alone, and what a plugin brought.
+/// Fails for operators unknown to other runtimes: those specific to Millrace, and those of plugins.
 Status CheckOwnOperators(const ProgramDesc& program, const OpRegistry& registry, ExportDesc::Format format) {
   std::string problems;
   for (const BlockDesc& block : program.blocks()) {

@@ -16,35 +16,34 @@
 
 namespace millrace {
 
-/// What an export needs to know of a job.
+/// The job data needed for an export.
 struct ExportSource {
-  const ProgramDesc* program = nullptr;  ///< of a batch; gradients and updates are left out
+  const ProgramDesc* program = nullptr;  ///< for a batch; gradients and updates are removed
   const OpRegistry* registry = nullptr;  ///< must outlive the export
   const DataFeedDesc* data_desc = nullptr;
-  std::vector<std::string> predictions;  ///< when the export names no fetch_vars
-  std::vector<std::string> pooled;       ///< when it names no feed_vars; empty: no online model
+  std::vector<std::string> predictions;  ///< used if the export has no fetch_vars
+  std::vector<std::string> pooled;       ///< used if it has no feed_vars; empty: no online model
 };
 
-/// A trained model to be written for another runtime: planned before training, so that what cannot be written is said
+/// An export of a trained model for another runtime: planned before training, so that unsupported parts are reported
 /// before the first batch, and written after it.
 class ModelExport {
  public:
-  /// `folder` is where the files go. kInvalidConfig with every mistake: no fetch_vars, a variable that is not there
-  /// (with the nearest), a table that grows without a vocabulary, an operator that the format lacks.
+  /// `folder` is the output folder. Fails with kInvalidConfig, listing every mistake: missing fetch_vars, an unknown
+  /// variable (with the closest name), a growing table without vocabulary, an operator that the format lacks.
   static Result<ModelExport> Plan(const ExportSource& source, const ExportDesc& desc, std::string folder);
 
-  /// The parameters that will be written, with their shapes.
+  /// The program whose parameters will be written, with their shapes.
   const ProgramDesc& program() const { return offline_.program; }
   const std::string& folder() const { return folder_; }
 
-  /// What keeps rows of this batch from being exported: an id of a slot that is not below the vocabulary, with its
-  /// place among the batch's rows; "" when there is none. Costs a look at each id. Of a job without exported tables it
-  /// costs nothing.
+  /// Returns why a row of this batch cannot be exported, and its position: an id of a slot outside the vocabulary; ""
+  /// if all can. Checks each id; free for jobs without exported tables.
   std::string FindIdBeyond(const SlotBatch& batch, int* row) const;
 
-  /// Writes the folder, whole or not at all; one that is there is replaced, if it holds nothing but an export. Nobody
-  /// may train meanwhile. kInvalidConfig when a table has ids beyond the vocabulary, kIo with the system's reason,
-  /// kCancelled when `work` is stopped.
+  /// Writes the folder atomically, replacing an earlier export. No thread may train meanwhile. Fails with
+  /// kInvalidConfig if a table has ids beyond the vocabulary or `folder` contains other files, kIo with the system's
+  /// reason, kCancelled after a stop request of `work`.
   Status Write(Scope& root, const LongWork& work = {}) const;
 
  private:
@@ -59,10 +58,10 @@ class ModelExport {
   FeedList online_;
   bool has_online_ = false;
   std::vector<DenseTable> tables_;
-  std::vector<std::string> table_slots_;  ///< whose ids are rows of tables_
+  std::vector<std::string> table_slots_;  ///< slots whose ids are rows of tables_
 };
 
-/// The files that exports write: no list of them is in the folder, which is for other runtimes.
+/// The files written by exports: the folder contains no list of them, because it is for other runtimes.
 std::set<std::string> FilesOfExport(const std::string& folder);
 inline constexpr SavedFolder kExportFolder = {"an exported model", FilesOfExport};
 

@@ -34,13 +34,13 @@ Slot SlotOf(const ProgramDesc& program, const std::string& var) {
   return slot;
 }
 
-/// What becomes of zeros. Written down whatever it is: a model says which values it was trained with.
+/// The treatment of zeros, always stored explicitly, because a model documents how it was trained.
 DataFeedDesc::Zeros ZerosOf(DataFeedDesc desc) {
   ResolveZeros("", &desc);
   return desc.zeros();
 }
 
-/// Puts the slots of `schema` that are among `vars` in the order of lines; kInvalidConfig for what is left.
+/// Returns the slots of `schema` among `vars` in line order; kInvalidConfig if some are missing.
 Result<std::vector<const SlotSpec*>> TakeSlots(const SlotSchema& schema, std::vector<std::string> vars) {
   std::vector<const SlotSpec*> slots;
   const std::set<std::string_view> wanted(vars.begin(), vars.end());

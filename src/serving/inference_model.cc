@@ -30,8 +30,7 @@ Result<StoredFile> WriteProgram(const ProgramDesc& program, const std::string& f
   return FinishFile(*file, name);
 }
 
-/// The operator that makes the same table in the memory of whoever predicts, with rows that have no room for an
-/// optimizer's state.
+/// The operator that creates the same table in the predicting process, with rows without optimizer state.
 Result<OpDesc> WithoutState(OpDesc op) {
   const OpDesc::Attr* text = FindAttr(op, kTableAttr);
   TableDesc desc;
@@ -40,7 +39,7 @@ Result<OpDesc> WithoutState(OpDesc op) {
   }
   desc.mutable_optimizer()->mutable_sgd();
   if (desc.has_accessor()) {
-    // A key without a row shows zeros, as the accessor has it.
+    // Like with the accessor, a key without a row shows zeros.
     desc.mutable_init()->set_constant(0);
     desc.clear_accessor();
   }
@@ -51,7 +50,7 @@ Result<OpDesc> WithoutState(OpDesc op) {
   return op;
 }
 
-/// Makes the tables that `program` reads.
+/// The program that creates the tables read by `program`.
 Result<ProgramDesc> TableStartup(const ProgramDesc& startup, const ProgramDesc& program) {
   ProgramDesc tables;
   BlockDesc* block = tables.add_blocks();
@@ -78,7 +77,7 @@ Status AddFeed(const std::string& name, const FeedList& list, const std::string&
   return Status::Ok();
 }
 
-/// The entry of a plugin, by its file's name: paths of one machine say nothing on another.
+/// The entry of a plugin by file name, because paths are specific to a machine.
 ModelPlugin& PluginOf(const std::string& path, const std::string& version, InferenceModel* model) {
   const std::string name = std::filesystem::path(path).stem().string();
   auto* const all = model->mutable_plugin();
@@ -90,7 +89,7 @@ ModelPlugin& PluginOf(const std::string& path, const std::string& version, Infer
   return added;
 }
 
-/// Notes what a program needs of plugins.
+/// Records a program's requirements of plugins.
 void AddPluginsOf(const ProgramDesc& program, const OpRegistry& ops, InferenceModel* model) {
   for (const BlockDesc& block : program.blocks()) {
     for (const OpDesc& op : block.ops()) {
@@ -155,7 +154,7 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   return WriteFileAtomically(folder + "/MODEL", SealText(std::move(text)));
 }
 
-/// MODEL alone, without a look at the files that it lists.
+/// Reads only MODEL, without checking the files it lists.
 Result<InferenceModel> ReadModelFile(const std::string& folder) {
   MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
   MR_ASSIGN(const std::string text, ReadSealedText(path));
@@ -179,7 +178,7 @@ Status SaveInferenceModel(const InferenceSource& source, const std::string& fold
 std::set<std::string> FilesOfModel(const std::string& folder) {
   const Result<InferenceModel> model = ReadModelFile(folder);
   if (!model.ok()) return {};
-  std::set<std::string> files = {"MODEL", "tables"};  // a folder, which is empty without tables
+  std::set<std::string> files = {"MODEL", "tables"};  // a folder, empty without tables
   for (const StoredFile& file : model->file()) files.insert(file.name());
   return files;
 }
@@ -233,7 +232,7 @@ Status LoadModelWeights(const std::string& folder, const ProgramDesc& program, S
                         const std::stop_token& stop) {
   MR_ASSIGN(const InferenceModel model, ReadInferenceModel(folder, threads, stop));
   const std::vector<StoredVariable> stored(model.variable().begin(), model.variable().end());
-  // What updates keep is in no model; whether rows fit, their table says.
+  // Models contain no optimizer state; tables check their rows themselves.
   std::set<std::string> apart;
   for (const VarDesc& var : program.blocks(0).vars()) {
     if (var.persistable()) apart.insert(var.name());

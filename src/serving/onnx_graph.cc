@@ -93,7 +93,7 @@ void OnnxGraph::AddOutput(const std::string& variable) {
   onnx::Node* node = graph_.add_node();
   node->set_op_type("Identity");
   node->add_input(Value(variable));
-  // An operator may have written the value under the variable's own name.
+  // An operator may already have written the value under the variable's name.
   const std::string name = values_[variable] == variable ? variable + ".out" : variable;
   node->add_output(name);
   *graph_.add_output() = Described(name, ToOnnx(meta.dtype), meta.dims, kRows);

@@ -15,36 +15,37 @@ namespace millrace {
 
 using OnnxAttrs = std::vector<std::pair<std::string_view, AttrValue>>;
 
-/// Translates one program to an ONNX graph: values by the names of variables, constants, LoD as inputs.
+/// Translates one program to an ONNX graph: values named by variables, constants, LoD as inputs.
 ///
-/// A sparse slot S is two inputs: S, int64 [values, 1], and S.lod, int64 [rows + 1], the offsets of its rows. A dense
-/// one is one input of its shape. Views the program; one thread.
+/// A sparse slot S is two inputs: S, int64 [values, 1], and S.lod, int64 [rows + 1], its row offsets. A dense slot is
+/// one input of its shape. Refers to the program; one thread.
 class OnnxGraph {
  public:
-  /// Starts with the inputs of `feed`, which must outlive the graph. kInvalidConfig when a variable cannot be an input.
+  /// Starts with the inputs of `feed`, which must outlive the graph. Fails with kInvalidConfig if a variable cannot be
+  /// an input.
   static Result<OnnxGraph> Create(const FeedList& feed);
 
-  /// The value of a variable now; a parameter becomes an initializer that is to be filled.
+  /// The current value of a variable; a parameter becomes an initializer to be filled.
   std::string Value(const std::string& variable);
-  /// What the program says of a variable.
+  /// The program's description of a variable.
   const VarMeta& Meta(const std::string& variable) const { return vars_.find(variable)->second; }
 
   /// Adds a node and returns the name of its value.
   std::string Add(std::string_view type, const std::vector<std::string>& inputs, const OnnxAttrs& attrs = {});
-  /// Makes a value that of an operator's output, which has the LoD of `lod_from` (a variable; empty: none).
+  /// Sets the value of an operator's output, with the LoD of variable `lod_from` (empty: none).
   void SetOutput(const OpDesc& op, std::string_view parameter, const std::string& value, const std::string& lod_from);
   std::string Ints(const std::vector<int64_t>& values);                                    ///< a constant [n]
   std::string Int(int64_t value);                                                          ///< a constant []
   std::string Floats(const std::vector<float>& values, const std::vector<int64_t>& dims);  ///< a constant
-  /// A constant [] of the type of `like`, a variable.
+  /// A constant [] with the type of variable `like`.
   std::string Number(double value, const std::string& like);
 
-  /// The slot whose LoD a variable has; empty: none.
+  /// The slot that provides a variable's LoD; empty: none.
   std::string LodOf(const std::string& variable) const;
 
-  /// Makes the value of a variable an output of the graph, by the variable's name.
+  /// Makes a variable's value an output of the graph under the variable's name.
   void AddOutput(const std::string& variable);
-  /// Parameters of the program that nodes read, each an initializer whose values are still missing.
+  /// The parameters read by nodes: initializers without values so far.
   const std::vector<std::string>& parameters() const { return parameters_; }
   onnx::Graph Take() && { return std::move(graph_); }
 

@@ -10,16 +10,16 @@ namespace {
 
 using OpTranslator = Status (*)(const OpView&, OnnxGraph&);
 
-/// The only variable of an input.
+/// The single variable of an input.
 std::string In(const OpView& op, std::string_view parameter) { return InputArguments(op.desc(), parameter).at(0); }
 
-/// Sets Out, whose LoD is that of input X.
+/// Sets Out with the LoD of input X.
 Status Done(const OpView& op, OnnxGraph& graph, const std::string& value) {
   graph.SetOutput(op.desc(), "Out", value, In(op, "X"));
   return Status::Ok();
 }
 
-/// Sets Out, which has no LoD.
+/// Sets Out without LoD.
 Status DoneFlat(const OpView& op, OnnxGraph& graph, const std::string& value) {
   graph.SetOutput(op.desc(), "Out", value, "");
   return Status::Ok();
@@ -44,7 +44,7 @@ Status Lookup(const OpView& op, OnnxGraph& graph) {
   return Status::Ok();
 }
 
-/// The rows of a slot: their first and last offsets, their lengths, and the row of every value.
+/// The rows of a slot: first and last offsets, lengths, and the row of each value.
 struct RowsOf {
   std::string begins;
   std::string ends;
@@ -62,8 +62,8 @@ RowsOf FindRows(OnnxGraph& graph, const std::string& slot, const std::string& va
   rows.begins = graph.Add("Slice", {lod, first, last});
   rows.ends = graph.Add("Slice", {lod, second, end});
   rows.lengths = graph.Add("Sub", {rows.ends, rows.begins});
-  // A one where each row but the first begins, two where an empty row lies between, and their running sum; the place
-  // after the last value takes the ones of empty rows at the end.
+  // Marks the start of each row except the first with 1 (more after empty rows) and takes the running sum; the extra
+  // position after the last value receives the marks of trailing empty rows.
   const std::string count = graph.Add("Slice", {graph.Add("Shape", {values}), first, second});
   const std::string places = graph.Add("Add", {count, second});
   const std::string zeros = graph.Add("Expand", {first, places});
@@ -76,7 +76,7 @@ RowsOf FindRows(OnnxGraph& graph, const std::string& slot, const std::string& va
   return rows;
 }
 
-/// A [rows] value with trailing axes of 1, so that it goes with a [rows, ...] one of `rank` axes.
+/// Adds trailing axes of size 1 to a [rows] value to combine it with a [rows, ...] value of `rank` axes.
 std::string Widened(OnnxGraph& graph, const std::string& value, int rank) {
   std::vector<int64_t> axes;
   for (int axis = 1; axis < rank; ++axis) axes.push_back(axis);
@@ -102,7 +102,7 @@ Status SequencePool(const OpView& op, OnnxGraph& graph) {
   if (pool == "SUM" || pool == "AVERAGE" || pool == "SQRT") {
     out = scattered(0, "add");
     if (pool != "SUM") {
-      // An empty row's sum is zero whatever it is divided by.
+      // An empty row's sum is zero for any divisor.
       const std::string some = graph.Add("Max", {rows.lengths, graph.Int(1)});
       std::string by = graph.Add("Cast", {Widened(graph, some, rank)}, {{"to", int64_t{onnx::FLOAT}}});
       if (pool == "SQRT") by = graph.Add("Sqrt", {by});
@@ -112,7 +112,7 @@ Status SequencePool(const OpView& op, OnnxGraph& graph) {
     out = scattered(-3.4e38, "max");
   } else {
     const std::string at = pool == "FIRST" ? rows.begins : graph.Add("Sub", {rows.ends, graph.Int(1)});
-    // A value more, so that an empty row at the end finds one; what empty rows find is padded over.
+    // Adds one value, so that a trailing empty row reads something; results of empty rows are overwritten by padding.
     const std::string padded =
         graph.Add("Concat", {values, graph.Add("Slice", {scattered(0, "add"), graph.Ints({0}), graph.Ints({1})})},
                   {{"axis", int64_t{0}}});
@@ -174,7 +174,7 @@ Status Elementwise(const OpView& op, OnnxGraph& graph) {
   const int x_rank = graph.Meta(x).dims.rank();
   const int y_rank = graph.Meta(y).dims.rank();
   std::string right = graph.Value(y);
-  // ONNX lines shapes up at their ends, `axis` at an axis of X.
+  // ONNX aligns shapes at their ends, `axis` at an axis of X.
   const int64_t trailing = op.Int("axis") < 0 ? 0 : x_rank - op.Int("axis") - y_rank;
   if (trailing > 0) {
     std::vector<int64_t> axes;
@@ -284,7 +284,7 @@ Status Transpose(const OpView& op, OnnxGraph& graph) {
   return DoneFlat(op, graph, graph.Add("Transpose", {graph.Value(In(op, "X"))}, {{"perm", op.Ints("axis")}}));
 }
 
-/// Axes [start, stop] as one; those behind must be of known sizes.
+/// Merges axes [start, stop]; later axes must have known sizes.
 Status Flatten(const OpView& op, OnnxGraph& graph) {
   const std::string x = In(op, "X");
   if (op.type() == "flatten2") {
@@ -328,7 +328,7 @@ Status BatchNorm(const OpView& op, OnnxGraph& graph) {
   return Status::Ok();
 }
 
-/// Of nodes for means and products: LayerNormalization itself wants a scale.
+/// Built from nodes for means and products, because LayerNormalization requires a scale.
 Status LayerNorm(const OpView& op, OnnxGraph& graph) {
   const std::string x = In(op, "X");
   const Dims dims = graph.Meta(x).dims;
@@ -385,8 +385,8 @@ Status OneHot(const OpView& op, OnnxGraph& graph) {
   return Done(op, graph, graph.Add("OneHot", {ids, graph.Ints({op.Int("depth")}), values}, {{"axis", int64_t{-1}}}));
 }
 
-/// The last column of X, mapped: a line through its logits, or, behind the first point's value, the slope of each piece
-/// times how much of it lies before X.
+/// The last column of X, calibrated: a line through its logits, or the first point's value plus, for each segment, its
+/// slope times the part of it below X.
 Status Calibration(const OpView& op, OnnxGraph& graph) {
   const std::string x = In(op, "X");
   const auto number = [&](float value) { return graph.Number(static_cast<double>(value), x); };
@@ -409,7 +409,7 @@ Status Calibration(const OpView& op, OnnxGraph& graph) {
     slopes.push_back((values[i + 1] - values[i]) / widths.back());
   }
   const std::string first = number(values.front());
-  // With one point alone there is no piece.
+  // A single point has no segments.
   if (widths.empty()) return DoneFlat(op, graph, graph.Add("Add", {graph.Add("Mul", {share, number(0)}), first}));
   const auto pieces = static_cast<int64_t>(widths.size());
   const std::string begins = graph.Floats({points.begin(), points.end() - 1}, {pieces});

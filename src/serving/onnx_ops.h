@@ -6,11 +6,11 @@
 
 namespace millrace {
 
-/// Whether operators of this type have a translation.
+/// Whether operators of this type can be translated.
 bool HasOnnxForm(std::string_view type);
 
-/// Appends the nodes of one operator, whose type has a translation, to `graph`. kInvalidConfig for a form of it that
-/// has none.
+/// Appends the nodes of one operator of a translatable type to `graph`. Fails with kInvalidConfig for unsupported
+/// attributes.
 Status AppendOnnx(const OpView& op, OnnxGraph& graph);
 
 }  // namespace millrace

@@ -26,13 +26,13 @@ PaddleModelFiles FilesOf(const std::string& prefix) {
   return {prefix + kProgramEnd, prefix + kParametersEnd, prefix + kDataFeedEnd};
 }
 
-// Before Paddle 2: __model__, and one file for all parameters or one for each.
+// Format before Paddle 2: __model__, with one file for all parameters or one for each.
 PaddleModelFiles OldFilesOf(const std::string& folder) {
   const std::string combined = folder + "/__params__";
   return {folder + "/__model__", MayBeThere(combined) ? combined : "", folder + "/data_feed.prototxt"};
 }
 
-/// Refuses files that lie elsewhere or are no plain files; one that describes lines need not be there.
+/// Rejects special files and files outside the folder; the description of lines is optional.
 Result<PaddleModelFiles> Contained(PaddleModelFiles files) {
   const auto check = [](const std::string& file) {
     const fs::path path(file);
@@ -41,7 +41,7 @@ Result<PaddleModelFiles> Contained(PaddleModelFiles files) {
   };
   MR_TRY(check(files.program));
   if (!files.parameters.empty()) {
-    // Who reads them says that they are missing: a model without parameters has no such file.
+    // Reading reports missing files: a model without parameters has none.
     const Status parameters = check(files.parameters);
     if (parameters.code() != StatusCode::kNotFound) MR_TRY(parameters);
   }
@@ -64,7 +64,7 @@ std::vector<std::string> ProgramsIn(const std::string& folder) {
   return stems;
 }
 
-/// Attributes by which our lookups differ from Paddle's; prediction with a dense table has no use for them.
+/// Removes attributes by which our lookups differ from Paddle's; predictions with a dense table do not need them.
 void DropOwnAttributes(ProgramDesc& program) {
   constexpr std::array<std::string_view, 3> kOwn = {"slot_salt", "out_of_range", "update_padding"};
   for (OpDesc& op : *program.mutable_blocks(0)->mutable_ops()) {
@@ -117,7 +117,7 @@ Status LoadPaddleParameters(const PaddleModelFiles& files, const ProgramDesc& pr
   if (!files.parameters.empty()) return LoadCombined(program, files.parameters, root, stop);
   const std::string folder = fs::path(files.program).parent_path().string();
   for (const std::string& name : PersistableTensors(program)) {
-    // Missing ones are reported below, all at once.
+    // Missing files are reported below, all at once.
     const Status inside = FileInFolder(folder, name).status();
     if (inside.code() != StatusCode::kNotFound) MR_TRY(inside);
   }

@@ -36,7 +36,7 @@ Result<ModelFeed> FindFeed(const InferenceModel& model, const std::string& name,
   return InvalidConfig("model \"" + folder + "\" has no feed \"" + name + "\"; it has: " + known);
 }
 
-/// Leaves out the tables that `program` does not read. kBadData for an operator that makes anything else.
+/// Removes the tables that `program` does not read. Fails with kBadData for an operator that creates anything else.
 Status KeepTablesOf(const ProgramDesc& program, const std::string& path, ProgramDesc* tables) {
   BlockDesc kept;
   for (const OpDesc& op : tables->blocks(0).ops()) {
@@ -60,7 +60,7 @@ std::string Shown(const ModelPlugin& plugin) {
          (plugin.version().empty() ? "" : " (version " + Harmless(plugin.version()) + ")");
 }
 
-/// Names the operators that plugins brought where the model was trained, and nobody here.
+/// Fails for operators of plugins that were loaded for training and are missing here.
 Status CheckPlugins(const InferenceModel& model, const ProgramDesc& program, const OpRegistry& registry) {
   std::set<std::string_view> missing;
   for (const BlockDesc& block : program.blocks()) {
@@ -80,8 +80,8 @@ Status CheckPlugins(const InferenceModel& model, const ProgramDesc& program, con
   return InvalidConfig(problems + "  " + registry.plugin_advice());
 }
 
-/// What stands here for a plugin of the model in another version: "plugin "p" (version 2)"; empty: nothing, or one that
-/// does not say, or the same.
+/// The loaded version of the model's plugin if it differs: "plugin "p" (version 2)"; empty if it is equal or not
+/// loaded.
 std::string OtherVersion(const ModelPlugin& plugin, const OpRegistry& registry, const DataFeedFactory* feeds) {
   const auto shown = [&](const std::string& path, const std::string& version) {
     ModelPlugin loaded;
@@ -97,7 +97,7 @@ std::string OtherVersion(const ModelPlugin& plugin, const OpRegistry& registry, 
   return origin == nullptr ? "" : shown(origin->path, origin->version);
 }
 
-/// The variable that is scored by: the wanted one, or the only one.
+/// The predicted variable: the requested one, or the only one.
 Result<std::string> ChoosePrediction(const std::vector<std::string>& fetches, const std::string& wanted) {
   std::string names;
   for (const std::string& name : fetches) {
@@ -108,7 +108,7 @@ Result<std::string> ChoosePrediction(const std::vector<std::string>& fetches, co
   return InvalidConfig("the model does not return \"" + wanted + "\"; it returns: " + names);
 }
 
-/// What a model of ours scores rows by: its losses, or its only one.
+/// The tasks of our model: its losses, or its only prediction.
 std::vector<ModelTask> TasksOf(const InferenceModel& model) {
   std::vector<ModelTask> tasks(model.task().begin(), model.task().end());
   if (!tasks.empty()) return tasks;
@@ -118,7 +118,7 @@ std::vector<ModelTask> TasksOf(const InferenceModel& model) {
   return tasks;
 }
 
-/// The variables that these are scored by, each once.
+/// The variables of these tasks, without duplicates.
 std::vector<std::string> PredictionsOf(const std::vector<ModelTask>& tasks) {
   std::vector<std::string> names;
   for (const ModelTask& task : tasks) {
@@ -127,7 +127,7 @@ std::vector<std::string> PredictionsOf(const std::vector<ModelTask>& tasks) {
   return names;
 }
 
-/// All of them, or the one that is wanted by its name or variable.
+/// All tasks, or the one requested by name or variable.
 Result<std::vector<ModelTask>> ChooseTasks(std::vector<ModelTask> tasks, const std::string& wanted) {
   if (wanted.empty()) return tasks;
   for (const bool by_name : {true, false}) {
@@ -142,7 +142,7 @@ Result<std::vector<ModelTask>> ChooseTasks(std::vector<ModelTask> tasks, const s
   return InvalidConfig("the model does not return \"" + wanted + "\"; it returns: " + names);
 }
 
-/// How lines of a model of Paddle are read: as the caller says, as its folder says, or a slot for each fed variable.
+/// The line format for a Paddle model: the caller's, the folder's, or a slot per fed variable.
 Result<DataFeedDesc> PaddleLines(const PaddleModelFiles& files, const ProgramDesc& program,
                                  const std::vector<std::string>& feeds) {
   if (files.data_feed.empty()) return FeedLines(program, feeds);
@@ -163,7 +163,7 @@ Status CheckFed(const SlotSchema& schema, const std::vector<std::string>& feeds)
   return Status::Ok();
 }
 
-/// kInvalidConfig for a prediction that is no tensor, or that nothing computes.
+/// Fails with kInvalidConfig for a prediction that is not a tensor, or that no operator computes.
 Status CheckPrediction(const Executable& executable, const std::string& name) {
   if (executable.vars().at(name).kind != VarType::LOD_TENSOR) {
     return InvalidConfig("the model predicts \"" + name + "\", which is no tensor");
@@ -292,7 +292,7 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
   return Compile(program, registry, options);
 }
 
-/// Cuts off what computes `given`.
+/// Removes the operators that compute `given`.
 Status Predictor::FeedGiven(const std::vector<std::string>& given, ProgramDesc* program) {
   if (given.empty()) return Status::Ok();
   std::vector<std::string_view> known;
@@ -396,7 +396,7 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::
   return std::span<const float>(scores_);
 }
 
-/// Takes the scores of a prediction into the columns from `first` on.
+/// Copies the scores of a prediction to the columns starting at `first`.
 Status PredictSession::Take(const Prediction& prediction, int rows, size_t first, std::vector<float>* into) const {
   const Tensor& tensor = *prediction.tensor;
   const auto count = static_cast<size_t>(rows);
@@ -409,7 +409,7 @@ Status PredictSession::Take(const Prediction& prediction, int rows, size_t first
     return InvalidConfig("\"" + prediction.name + "\" is " + std::string(DTypeName(tensor.dtype())) +
                          ", and predictions are float32");
   }
-  // Of two classes the last one is the click's.
+  // For two classes, the last value is the click's.
   const float* values = tensor.data<float>() + (width - prediction.scores);
   for (size_t row = 0; row < count; ++row, values += width) {
     std::copy_n(values, prediction.scores, &(*into)[row * columns() + first]);

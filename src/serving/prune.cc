@@ -11,10 +11,10 @@
 namespace millrace {
 namespace {
 
-/// Of variables, whose strings outlive them.
+/// Names of variables, which must outlive this.
 using Names = std::vector<std::string_view>;
 
-/// What is said of each name; nothing of one that is new.
+/// Maps names to recorded values; a new name gets an empty one.
 template <class Said>
 class ByName {
  public:
@@ -41,7 +41,7 @@ std::set<std::string_view> OwnNames(const BlockDesc& block) {
   return names;
 }
 
-/// What the blocks of an operator, and those within them, read and write of the blocks around them.
+/// Collects what the blocks of an operator, including nested ones, read and write outside.
 void InsertOuterNames(const ProgramDesc& program, const OpDesc& op, Names* reads, Names* writes) {
   for (const OpDesc::Attr& attr : op.attrs()) {
     if (!IsBlock(attr)) continue;
@@ -59,7 +59,7 @@ void InsertOuterNames(const ProgramDesc& program, const OpDesc& op, Names* reads
   }
 }
 
-/// An operator of a block that no score can depend on: save, or a print beside the way.
+/// Whether an operator in a block cannot affect a score: save, or a print without a used output.
 bool WritesNothing(const OpDesc& op) {
   const auto& outputs = op.outputs();
   return std::all_of(outputs.begin(), outputs.end(),
@@ -67,7 +67,7 @@ bool WritesNothing(const OpDesc& op) {
          std::none_of(op.attrs().begin(), op.attrs().end(), IsBlock);
 }
 
-// Saved models compute and print nothing; `print` hands on what it shows.
+// Saved models do not print; `print` passes its input on.
 void TakePrint(OpDesc* op) {
   if (op->type() != "print") return;
   OpDesc assign;
@@ -77,7 +77,7 @@ void TakePrint(OpDesc* op) {
   *op = std::move(assign);
 }
 
-/// Copies the blocks of an operator of block `parent`, and those within them, and lets it name the copies.
+/// Copies the blocks of an operator of block `parent`, including nested ones, and updates its reference.
 void CopyBlocks(const ProgramDesc& program, int parent, OpDesc* op, ProgramDesc* to) {
   for (OpDesc::Attr& attr : *op->mutable_attrs()) {
     if (!IsBlock(attr)) continue;
@@ -96,7 +96,7 @@ void CopyBlocks(const ProgramDesc& program, int parent, OpDesc* op, ProgramDesc*
   }
 }
 
-// softmax_with_cross_entropy computes Softmax from Logits alone; Label and Loss are for training.
+// softmax_with_cross_entropy computes Softmax only from Logits; Label and Loss are for training.
 template <class IsNeeded>
 bool IsForPredictionAlone(const OpDesc& op, const IsNeeded& is_needed) {
   if (op.type() != "softmax_with_cross_entropy") return false;

@@ -9,26 +9,23 @@
 
 namespace millrace {
 
-/// `program` without gradients and updates, and with operators that train otherwise
-/// than they predict (dropout, batch_norm) predicting.
+/// `program` without gradients and updates, with training-dependent operators (dropout, batch_norm) in prediction mode.
 ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registry);
 
-/// `program` without inputs that gradients alone read (OpBuilder::InputForGradient): what they are computed from, often
-/// labels, is not needed to predict. Paddle's operators ask for them all the same.
+/// `program` without inputs read only by gradients (OpBuilder::InputForGradient): their sources, often labels, are not
+/// needed to predict, although Paddle's operators require them.
 ProgramDesc WithoutInputsForGradients(const ProgramDesc& program, const OpRegistry& registry);
 
-/// The part of block 0 of `program` that computes `targets`, taking the variables of `given` as they come.
+/// The part of block 0 of `program` that computes `targets`, with the variables of `given` as inputs.
 ///
-/// Keeps operators in their order, those with blocks of their own (while, conditional_block) with all of these, and
-/// declares only what they name. A `print` becomes an assign; operators of those blocks that write no variable are left
-/// out. A softmax_with_cross_entropy of which only the
-/// probabilities are wanted becomes a softmax, so that no label is needed. kInvalidConfig for a target that nothing
-/// computes.
+/// Keeps the order of operators, keeps operators with inner blocks (while, conditional_block) completely, and declares
+/// only used variables. A `print` becomes an assign; operators in inner blocks that do not write a variable are
+/// removed. A softmax_with_cross_entropy of which only the probabilities are needed becomes a softmax, so no label is
+/// needed. Fails with kInvalidConfig for a target that no operator computes.
 Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<std::string>& targets,
                                  const std::vector<std::string>& given);
 
-/// Variables that `program` reads before anything writes them and that are not persistable: what must be fed. In the
-/// order of their declaration.
+/// Variables that must be fed: read by `program` before being written, and not persistable. In order of declaration.
 std::vector<std::string> FedVariables(const ProgramDesc& program);
 
 }  // namespace millrace

@@ -23,7 +23,7 @@ void SlotWatch::FindVocabularies(const DataFeedDesc& desc, std::vector<Slot>* sl
   std::vector<FeatureMistake> mistakes;
   for (const FeatureSpec& feature : ReadFeatures(desc, &mistakes)) {
     const FeatureDesc& steps = *feature.desc;
-    // Ids in buckets are of words and others alike.
+    // Hash buckets of words and other strings cannot be distinguished.
     if (!steps.has_vocabulary() || steps.hash().buckets() > 0) continue;
     const auto slot =
         std::find_if(slots->begin(), slots->end(), [&](const auto& one) { return one.name == feature.name; });
@@ -39,7 +39,7 @@ void SlotWatch::FindVocabularies(const DataFeedDesc& desc, std::vector<Slot>* sl
 
 void SlotWatch::FindLookups(const Executable& executable, const Scope& root, std::vector<Table>* tables,
                             std::vector<Slot>* slots) {
-  std::map<std::string, int> numbers;  // of tables
+  std::map<std::string, int> numbers;  // indices in tables
   for (int block = 0; block < executable.block_count(); ++block) {
     for (const OpDesc& op : executable.ops(block)) {
       const std::vector<std::string> ids = InputArguments(op, "Ids");
@@ -99,7 +99,7 @@ Result<SlotWatch> SlotWatch::Create(const Executable& executable, const DataFeed
     table.slots.reserve(kKeys);
     table.weights.reserve(kKeys);
     if (!is_warm) continue;
-    // Keys that hardly any table has, which take the most room.
+    // Keys that are probably in no table, which need the most memory.
     for (uint64_t i = 0; i < kKeys; ++i) table.keys.push_back(HashedNumber(kKeys, i));
     MR_TRY(table.table->Pull(table.keys, PullMode::kReadOnly, &table.rows));
     table.keys.clear();

@@ -9,13 +9,13 @@ namespace millrace {
 
 class CtrRows;
 
-/// What a shrink did.
+/// The result of a shrink.
 struct ShrinkReport {
-  int64_t rows = 0;     ///< that are left
-  int64_t deleted = 0;  ///< for their score, or unseen for too long
+  int64_t rows = 0;     ///< remaining rows
+  int64_t deleted = 0;  ///< deleted for a low score, or unseen for too long
 };
 
-/// The rows of a table in sums.
+/// Totals over the rows of a table.
 struct CountedRows {
   int64_t rows = 0;
   int64_t with_embedx = 0;
@@ -23,26 +23,26 @@ struct CountedRows {
   double clicks = 0;
 };
 
-/// A table whose rows count their shows and clicks, and grow old: one with TableDesc.accessor, of a class that can
-/// delete rows.
+/// A table whose rows count shows and clicks, and age: one with TableDesc.accessor, of a class that can delete rows.
+/// Its functions require that no other call runs.
 class CountedTable {
  public:
   virtual ~CountedTable() = default;
-  /// Ends a day: shows and clicks of every row decay, rows of a small score and those not seen for long are deleted,
-  /// and the others are unseen for a day more, until the next push. Ends the RowBatches. Wants no other call at the
-  /// same time; up to `threads` parts of the table are done at once. The same rows are left whatever their number.
-  /// kUnavailable when there is no memory for the index; the table is to be thrown away then.
+  /// Ends a day: decays shows and clicks of every row, deletes rows with a small score or unseen for too long, and adds
+  /// an unseen day to the others until their next push. Invalidates RowBatches. Works on up to `threads` parts
+  /// concurrently; the result does not depend on it. Fails with kUnavailable without memory for the index; the table
+  /// must be discarded then.
   virtual Result<ShrinkReport> Shrink(int threads) = 0;
-  /// Tells that a save of kBase or kDelta is where it was to go: what its rows are worth counts from here for the next
-  /// kDelta. As Shrink, it wants no other call meanwhile, and none between it and the save.
+  /// Reports that a save of kBase or kDelta is complete: scores for the next kDelta count from here. No call may come
+  /// between the save and this one. Fails only if rows in another process cannot be reached.
   virtual Status WasSaved(TableContent content) = 0;
-  /// As SparseTable::Save, it wants no other call meanwhile.
+  /// Fails only if rows in another process cannot be reached.
   virtual Result<CountedRows> Count() const = 0;
-  /// What its rows are; lives as long as the table.
+  /// The policy of its rows; lives as long as the table.
   virtual const CtrRows& policy() const = 0;
 };
 
-/// The table as such a one; null when it has no accessor, or its class cannot delete rows.
+/// The table's interface; null without accessor or if its class cannot delete rows.
 inline CountedTable* AsCounted(SparseTable* table) { return dynamic_cast<CountedTable*>(table); }
 inline const CountedTable* AsCounted(const SparseTable* table) { return dynamic_cast<const CountedTable*>(table); }
 

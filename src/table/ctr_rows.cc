@@ -15,12 +15,12 @@
 namespace millrace {
 namespace {
 
-/// A row with the most embedx, and with the rules with the most state: Adam twice.
+/// A row with the largest embedx and the rules with the most state: Adam twice.
 constexpr size_t kMostFloats =
     CtrRows::kEmbedx + CtrRows::kMostEmbedx + CtrRows::kCounters + 4 + 2 * CtrRows::kMostEmbedx + 2;
 constexpr size_t kCopiesAhead = 8;
 
-/// A whole number in [1, 2^24], which a float holds.
+/// An integer in [1, 2^24], exact as a float.
 float NumberOf(uint64_t key) { return static_cast<float>((Mix64(key) >> 40) + 1); }
 
 Result<RowInitializer> UniformStart(const TableDesc& desc, const CtrRule& rule, uint64_t seed) {

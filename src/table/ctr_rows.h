@@ -19,48 +19,47 @@ class TableDesc;
 ///     weights: show | click | embed | embedx[D]
 ///     state:   unseen_days | delta_score | embedx_from | state of embed's rule | state of embedx's rule
 ///
-/// A push has show and click of the batch in its first two columns, as the gradient of the operator cvm puts them, then
-/// gradients. embedx is zero and does not learn until the row's score is embedx_threshold; the push that reaches it
-/// makes it, uniform by its rule's initial_range. What it starts from is embedx_from, a whole number in [1, 2^24] that
-/// the key alone decides; 0 says that it is there. A key without a row shows zeros. Paddle's slot is not kept.
+/// The first two columns of a push are the batch's shows and clicks, as in the gradient of the operator cvm; gradients
+/// follow. embedx is zero and does not learn until the row's score reaches embedx_threshold. That push creates embedx,
+/// uniform by its rule's initial_range. embedx_from is an integer in [1, 2^24] derived only from the key, which seeds
+/// embedx; 0 means embedx exists. A key without a row shows zeros. Paddle's slot is not stored.
 class CtrRows final : public RowPolicy {
  public:
   static constexpr int kShow = 0;
   static constexpr int kClick = 1;
   static constexpr int kEmbed = 2;
   static constexpr int kEmbedx = 3;
-  static constexpr int kCounters = 3;       ///< of the state, before that of the rules
-  static constexpr int kMostEmbedx = 1024;  ///< the schema's
+  static constexpr int kCounters = 3;       ///< floats of state before that of the rules
+  static constexpr int kMostEmbedx = 1024;  ///< limit of the schema
 
-  /// kInvalidConfig, which begins with the field of the accessor, for what it cannot be.
+  /// Fails with kInvalidConfig, starting with the accessor's field, for an invalid setting.
   static Result<std::unique_ptr<CtrRows>> Create(const TableDesc& desc, uint64_t seed);
 
   void Start(uint64_t key, float* row) const override;
   void StartState(uint64_t key, float* row) const override;
   void ShowUnknown(uint64_t key, float* weights) const override;
-  /// kBadData for a push without a show, by which gradients are to be divided.
+  /// Fails with kBadData for a push without a show, because gradients are divided by shows.
   Status Check(std::span<const float> gradients) const override;
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override;
   bool IsIn(TableContent content, const float* row) const override;
   std::string Describe() const override;
 
-  /// After a save of kBase or kDelta that had the row.
+  /// Resets the row's score after a save of kBase or kDelta that contained it.
   void WasSaved(float* row) const { row[delta_score()] = 0; }
-  /// What a day does to a row: its counts decay; true when it is to be deleted, else it is unseen for a day more.
+  /// Ages a row by a day: decays its counts. Returns true if it must be deleted, otherwise adds an unseen day.
   bool Ages(float* row) const;
   bool HasEmbedx(const float* row) const { return row[embedx_from()] == 0; }
 
-  /// Appends the numbers of a row as Paddle's servers write them behind its key and slot: unseen_days, delta_score,
-  /// show, click, embed and its state, and, where embedx is there, embedx and its state.
+  /// Appends the numbers of a row as Paddle's servers write them after key and slot: unseen_days, delta_score, show,
+  /// click, embed and its state, and, if embedx exists, embedx and its state.
   void AppendNumbers(const float* row, std::vector<float>* numbers) const;
-  /// Makes a row of such numbers; false: there are more or fewer.
+  /// Creates a row from such numbers; false if their count is wrong.
   bool TakeNumbers(uint64_t key, std::span<const float> numbers, float* row) const;
-  /// How many there are, without embedx and with it.
+  /// Counts of these numbers without and with embedx.
   size_t least_numbers() const { return 2 + kEmbedx + embed_->state_floats(); }
   size_t most_numbers() const { return least_numbers() + embedx_dim() + embedx_->state_floats(); }
-  /// How many of them must be finite: where embedx has no weights, its state, which servers write all the same, may be
-  /// NaN.
+  /// How many of them must be finite. Without embedx weights, its state can be NaN, because servers write it anyway.
   size_t finite_numbers() const { return embedx_dim() == 0 ? least_numbers() : most_numbers(); }
 
  private:
@@ -73,7 +72,7 @@ class CtrRows final : public RowPolicy {
           const RowInitializer& start_embed, const RowInitializer& start_embedx);
 
   size_t embedx_dim() const { return static_cast<size_t>(dim() - kEmbedx); }
-  // Where the parts of the state begin in a row.
+  // Offsets of the state's parts in a row.
   size_t unseen_days() const { return static_cast<size_t>(dim()); }
   size_t delta_score() const { return unseen_days() + 1; }
   size_t embedx_from() const { return unseen_days() + 2; }
@@ -81,7 +80,7 @@ class CtrRows final : public RowPolicy {
   size_t embedx_state() const { return embed_state() + embed_->state_floats(); }
   void UpdateOne(float examples, const float* gradient, float* row) const;
 
-  std::string name_;  ///< of the table
+  std::string name_;  ///< table name
   std::unique_ptr<CtrRule> embed_;
   std::unique_ptr<CtrRule> embedx_;
   RowInitializer start_embed_;

@@ -14,15 +14,15 @@ class SparseAdamSGDParameter;
 class SparseCommonSGDRuleParameter;
 class SparseNaiveSGDRuleParameter;
 
-/// The rule by which one part of a row of a table with counts learns: embed or embedx (table/ctr_rows.h).
+/// The update rule for one part of a row with counts: embed or embedx (table/ctr_rows.h).
 ///
-/// Names, formulas and the order of their operations are those of Paddle (ps/table/sparse_sgd_rule.cc of 2.6, in the
-/// words of docs/tables.md). Two things differ: a weight that is NaN stays NaN, where Paddle makes it the lower bound;
-/// and means over no weights, of an embedx of 0, are 0, where Paddle's are NaN. Weights and state are copies that
-/// belong to the caller alone. Immutable, thread-safe.
+/// Names, formulas and operation order are Paddle's (ps/table/sparse_sgd_rule.cc of 2.6; see docs/tables.md). Two
+/// things differ: a NaN weight stays NaN, while Paddle sets it to the lower bound; and a mean over no weights, for an
+/// embedx of size 0, is 0, while Paddle's is NaN. Weights and state must not be shared with other threads. Immutable,
+/// thread-safe.
 class CtrRule {
  public:
-  /// The least and the largest weight.
+  /// Smallest and largest weight.
   struct Bounds {
     float least;
     float most;
@@ -30,14 +30,14 @@ class CtrRule {
   };
 
   virtual ~CtrRule() = default;
-  /// Floats of state behind `dim` weights.
+  /// Floats of state after `dim` weights.
   size_t state_floats() const { return state_floats_; }
   /// New weights are uniform in [-initial_range, initial_range).
   float initial_range() const { return initial_range_; }
   virtual void StartState(float* state) const = 0;
-  /// One step. `scale` is the number of shows that `gradient` is a sum over, or 1; the adagrads divide by it.
+  /// One step. `scale` is the number of shows summed in `gradient`, or 1; the Adagrad rules divide by it.
   virtual void Update(const float* gradient, float scale, float* w, float* state) const = 0;
-  /// Its name with the settings that its state was made with: "SparseAdaGradSGDRule initial_g2sum=3".
+  /// Name and settings of the rule that its state depends on: "SparseAdaGradSGDRule initial_g2sum=3".
   virtual std::string Describe() const = 0;
 
  protected:
@@ -61,8 +61,8 @@ std::unique_ptr<CtrRule> MakeStdAdagradCtrRule(size_t dim, const SparseAdagradSG
 std::unique_ptr<CtrRule> MakeAdamCtrRule(size_t dim, const SparseAdamSGDParameter& desc, CtrRule::Bounds bounds);
 std::unique_ptr<CtrRule> MakeSharedAdamCtrRule(size_t dim, const SparseAdamSGDParameter& desc, CtrRule::Bounds bounds);
 
-/// The rule that a description names, for `dim` weights; kInvalidConfig when there is none. FindAccessorProblems
-/// (program/ctr_accessor.h) says what else may be wrong with it.
+/// Creates the rule named by a description, for `dim` weights. Fails with kInvalidConfig for an unknown name;
+/// FindAccessorProblems (program/ctr_accessor.h) checks the rest.
 Result<std::unique_ptr<CtrRule>> MakeCtrRule(const SparseCommonSGDRuleParameter& desc, size_t dim);
 
 }  // namespace millrace

@@ -28,10 +28,10 @@ namespace {
 
 constexpr uint32_t kShards = 16;
 constexpr uint32_t kVirtualAShard = kVirtualShards / kShards;
-constexpr size_t kGroup = 32;      // keys whose cells are fetched together
-constexpr size_t kRowsAhead = 16;  // of the one that is written, to be fetched
+constexpr size_t kGroup = 32;      // keys whose cells are prefetched together
+constexpr size_t kRowsAhead = 16;  // prefetch distance
 
-/// A rule with the constants that its state was made with: penalties may change while a table is trained.
+/// A rule without its regularization, which can change while a table is trained.
 std::string WithoutPenalties(const std::string& rule) {
   std::istringstream words(rule);
   std::string kept;
@@ -77,7 +77,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
       return Status::Ok();
     }
     for (size_t i = 0; i < rows.size(); ++i) {
-      // Taking a lock waits for all reads before it.
+      // Taking a lock waits for all earlier reads.
       if (i + kRowsAhead < rows.size()) FetchRow(rows[i + kRowsAhead]);
       const RowGuard guard(*context.locks, rows[i]);
       policy_->Update(racy::Checked(), step, &rows[i], gradients.data() + i * dim, 1);
@@ -94,7 +94,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     header.shards = shards;
     header.rows = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
     MR_ASSIGN(TableWriter writer, TableWriter::Create(out, header));
-    // One shard of the index at a time.
+    // One index shard at a time.
     for (uint32_t begin = shards.begin; begin < shards.end;) {
       const uint32_t end = std::min(shards.end, (begin / kVirtualAShard + 1) * kVirtualAShard);
       const std::vector<SavedRow> rows = SortedRows({begin, end}, content, counts.data() + (begin - shards.begin));
@@ -116,7 +116,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
       status = LoadBlocks(shards, mode, reader);
       reclaimer_.Leave();
     }
-    // What is loaded behind others is older.
+    // Rows loaded with kBehind are older.
     if (mode == LoadMode::kNew) {
       pushes_.store(static_cast<int64_t>(reader.header().pushes), std::memory_order_relaxed);
     }
@@ -128,7 +128,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     int64_t values = 0;
     rows_.ForEachSlab([&values](std::span<const float> slab) { values += CountNonFinite(slab); });
     if (values == 0) return found;
-    // The cells are far more memory than the rows of a young table: only they know the keys.
+    // The index is far larger than the rows of a young table, so search it only if needed: only it knows the keys.
     const auto floats = static_cast<size_t>(shape_.row_floats);
     for (const auto& shard : shards_) {
       shard->cells().ForEach([&](uint64_t key, const float* row) {
@@ -196,13 +196,13 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   int64_t AboutChangedHere() const override {
     const int64_t rows = stats().rows;
     if (changes_since_.load(std::memory_order_relaxed) < 0) return rows;
-    // Rows that are made are marked where they are made.
+    // New rows are marked on creation.
     const int64_t made = rows - rows_at_begin_.load(std::memory_order_relaxed);
     return std::min(rows, made + marked_rows_.load(std::memory_order_relaxed));
   }
 
  protected:
-  /// Calls removes(row) for each row, which may change, and deletes those for which it is true.
+  /// Calls removes(row) for each row, which it can change, and deletes the rows for which it returns true.
   template <class Removes>
   Result<ShrinkReport> RemoveIf(int threads, const Removes& removes) {
     changes_since_.store(-1, std::memory_order_relaxed);
@@ -219,7 +219,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     return ShrinkReport{stats().rows, deleted};
   }
 
-  /// Calls changes(row) for each row, which says whether it has changed it.
+  /// Calls changes(row) for each row, which returns whether it changed the row.
   template <class Changes>
   void ChangeRows(const Changes& changes) {
     for (const auto& shard : shards_) {
@@ -238,7 +238,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   }
 
  private:
-  /// False when there is no memory for another row.
+  /// False without memory for another row.
   bool FindGroups(std::span<const uint64_t> keys, PullMode mode, RowPlaces* out) {
     try {
       for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
@@ -259,7 +259,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
                        "(ulimit -v) may help");
   }
 
-  /// Nothing in a table that has no checkpoint yet.
+  /// No-op for a table without a checkpoint.
   void MarkChanged(std::span<float* const> rows) const {
     if (changes_since_.load(std::memory_order_relaxed) < 0) return;
     int64_t marked = 0;
@@ -279,14 +279,14 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     bool operator<(const SavedRow& other) const { return key < other.key; }
   };
 
-  /// Most saves have all rows, and look at none.
+  /// Most saves contain all rows without testing them.
   bool IsIn(TableContent content, const float* row) const {
     if (content == TableContent::kChanges) return rows_.IsMarked(row);
     return !shape_.counts || content == TableContent::kAll || content == TableContent::kWeights ||
            policy_->IsIn(content, row);
   }
 
-  /// Rows that `content` has of each virtual shard of a range.
+  /// The number of rows of `content` in each virtual shard of a range.
   std::vector<size_t> CountRows(ShardRange range, TableContent content) const {
     std::vector<size_t> counts(range.size());
     for (uint32_t i = range.begin / kVirtualAShard; i * kVirtualAShard < range.end; ++i) {
@@ -299,9 +299,9 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     return counts;
   }
 
-  /// Rows of virtual shards that lie in one shard of the index, by virtual shard, then key; `counts` has their numbers.
+  /// Rows of virtual shards in one index shard, by virtual shard, then key; `counts` has their numbers.
   std::vector<SavedRow> SortedRows(ShardRange range, TableContent content, const size_t* counts) const {
-    std::vector<size_t> ends(range.size());  // of what is there of each virtual shard
+    std::vector<size_t> ends(range.size());  // per virtual shard
     std::exclusive_scan(counts, counts + range.size(), ends.begin(), size_t{0});
     std::vector<SavedRow> rows(ends.back() + counts[range.size() - 1]);
     shards_[range.begin / kVirtualAShard]->cells().ForEach([&](uint64_t key, const float* row) {
@@ -330,7 +330,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
           group.Add(block->keys[i], hash, block->values.data() + i * floats);
           if (group.size == kGroup) MR_TRY(AddGroup(floats, &group));
         }
-        MR_TRY(AddGroup(floats, &group));  // the block goes
+        MR_TRY(AddGroup(floats, &group));  // the block is reused
         if (block == nullptr) return Status::Ok();
       }
     } catch (const std::bad_alloc&) {
@@ -338,8 +338,8 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     }
   }
 
-  /// For the rows of `shards` that a file has, which hashing spreads evenly. Behind others, most rows that are there
-  /// are among them.
+  /// Reserves room for the file's rows of `shards`, which hashing distributes evenly. With kBehind, most rows exist
+  /// already.
   void MakeRoom(ShardRange shards, LoadMode mode, const TableReader& reader) {
     const ShardRange& all = reader.header().shards;
     const uint64_t rows = reader.RowsToExpect();
@@ -353,7 +353,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     }
   }
 
-  /// Rows of a file whose cells are fetched together.
+  /// Rows of a file whose cells are prefetched together.
   struct LoadedGroup {
     size_t size = 0;
     std::array<uint64_t, kGroup> keys;
@@ -368,7 +368,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     }
   };
 
-  /// Makes rows of `floats` from a group, and empties it.
+  /// Creates rows of `floats` floats from a group, and clears it.
   Status AddGroup(size_t floats, LoadedGroup* group) {
     const size_t size = std::exchange(group->size, 0);
     for (size_t i = 0; i < size; ++i) ShardOf(group->hashes[i]).cells().Prefetch(group->hashes[i]);
@@ -464,9 +464,9 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   std::array<std::unique_ptr<KeyIndexShard>, kShards> shards_;
   Reclaimer reclaimer_;
   std::atomic<int64_t> pushes_{0};
-  mutable std::atomic<int64_t> marked_rows_{0};  // by pushes, since then
-  std::atomic<int64_t> rows_at_begin_{0};        // then
-  std::atomic<int64_t> changes_since_{-1};       // pushes when rows were told apart last; -1: never
+  mutable std::atomic<int64_t> marked_rows_{0};  // by pushes since BeginChanges
+  std::atomic<int64_t> rows_at_begin_{0};        // at BeginChanges
+  std::atomic<int64_t> changes_since_{-1};       // pushes at the last BeginChanges; -1: never
 };
 
 class CountedHashTable final : public HashTable, public CountedTable {

@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-/// A hash table in the memory of this process, as `desc` says (dim, init and optimizer, or accessor; initial_rows). A
-/// row starts with values that depend on `seed`, the table's name and the key alone, whichever thread makes it. Rows
-/// never move: what a RowBatch shows stays where it is until the table's end.
+/// Creates a hash table in this process from `desc` (dim, init and optimizer, or accessor; initial_rows). Initial
+/// values of a row depend only on `seed`, the table's name and the key, not on threads. Rows never move while the table
+/// exists. Fails with kInvalidConfig for an invalid setting.
 Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint64_t seed);
 
 }  // namespace millrace

@@ -41,7 +41,7 @@ void KeyIndexShard::Reserve(size_t keys, Reclaimer& reclaimer) {
 void KeyIndexShard::Remove(const std::vector<float*>& rows, Reclaimer& reclaimer) {
   KeyCells* old = cells_.load(std::memory_order_relaxed);
   auto fewer = std::make_unique<KeyCells>(CapacityFor(size_ - rows.size()));
-  size_t next = 0;  // of `rows`, which are in the order of the cells
+  size_t next = 0;  // in `rows`, which are in cell order
   old->ForEach([&](uint64_t key, float* row) {
     if (next < rows.size() && rows[next] == row) {
       ++next;

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-/// The cells of one shard at one size: open addressing with linear probing. A cell is free as long as its row is null,
-/// so that every key, 0 too, may stand in one.
+/// The cells of a shard at one capacity: open addressing with linear probing. A cell is free while its row is null, so
+/// every key, including 0, is allowed.
 class KeyCells {
  public:
   /// `capacity` is a power of two.
@@ -25,7 +25,7 @@ class KeyCells {
   size_t bytes() const { return memory_.bytes(); }
   void Prefetch(uint64_t hash) const { __builtin_prefetch(cells() + (hash & mask_), 0, 3); }
 
-  /// The row of a key, or null. No lock: a row that is seen is whole.
+  /// The row of a key, or null. Lock-free; a visible row is complete.
   float* Find(uint64_t key, uint64_t hash) const {
     for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
       const Cell& cell = cells()[i];
@@ -33,14 +33,14 @@ class KeyCells {
       if (row == nullptr || cell.key == key) return row;
     }
   }
-  /// Adds a key that is not there; one thread at a time. There must be a free cell.
+  /// Adds a new key; one thread at a time. A cell must be free.
   void Add(uint64_t key, uint64_t hash, float* row) {
     size_t i = hash & mask_;
     while (cells()[i].row.load(std::memory_order_relaxed) != nullptr) i = (i + 1) & mask_;
     cells()[i].key = key;
     cells()[i].row.store(row, std::memory_order_release);
   }
-  /// Calls visit(key, row) for each.
+  /// Calls visit(key, row) for each row.
   template <class Visit>
   void ForEach(Visit visit) const {
     for (size_t i = 0; i <= mask_; ++i) {
@@ -62,9 +62,9 @@ class KeyCells {
   HugeBuffer memory_;
 };
 
-/// Keeps replaced cells until no reader can still look at them.
+/// Keeps replaced cells until no reader can use them.
 ///
-/// A reader is between Enter and Leave for the length of one pull. Neither locks unless something was retired.
+/// A reader is between Enter and Leave during one pull. Neither locks unless cells were retired.
 class Reclaimer {
  public:
   void Enter() { readers_.fetch_add(1, std::memory_order_acq_rel); }
@@ -74,14 +74,14 @@ class Reclaimer {
       return;
     }
     const std::lock_guard lock(mutex_);
-    // Whoever enters from now on sees the cells that replaced the retired ones: they were published before the
-    // retirement, which this lock orders before our decrement, which the newcomer's increment follows.
+    // Readers that enter from now on see the cells that replaced the retired ones: those were published before the
+    // retirement, which this lock orders before our decrement, which the new reader's increment follows.
     if (readers_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       retired_.clear();
       has_retired_.store(false, std::memory_order_relaxed);
     }
   }
-  /// Called by a reader, after the replacement was published.
+  /// Called by a reader after publishing the replacement.
   void Retire(std::unique_ptr<KeyCells> cells) {
     const std::lock_guard lock(mutex_);
     retired_.push_back(std::move(cells));
@@ -95,20 +95,20 @@ class Reclaimer {
   std::vector<std::unique_ptr<KeyCells>> retired_;
 };
 
-/// Rows by key: finding is lock-free, adding takes the shard's mutex, growing publishes new cells. Thread-safe.
+/// Rows by key: lookups are lock-free, adding takes the shard's mutex, growing publishes new cells. Thread-safe.
 class KeyIndexShard {
  public:
   explicit KeyIndexShard(size_t expected_keys);
-  /// Memory that the constructor asks for.
+  /// Memory allocated by the constructor.
   static size_t BytesFor(size_t expected_keys);
   ~KeyIndexShard() { delete cells_.load(std::memory_order_relaxed); }
   KeyIndexShard(const KeyIndexShard&) = delete;
   KeyIndexShard& operator=(const KeyIndexShard&) = delete;
 
-  /// The caller is between Enter and Leave of `reclaimer`, here and in FindOrAdd.
+  /// Requires that the caller is between Enter and Leave of `reclaimer`; this also holds for FindOrAdd.
   const KeyCells& cells() const { return *cells_.load(std::memory_order_acquire); }
 
-  /// The row of a key; calls make_row() for a new one, under the lock.
+  /// The row of a key; calls make_row() under the lock for a new key.
   template <class MakeRow>
   float* FindOrAdd(uint64_t key, uint64_t hash, Reclaimer& reclaimer, MakeRow make_row) {
     const std::lock_guard lock(mutex_);
@@ -121,13 +121,12 @@ class KeyIndexShard {
     return row;
   }
 
-  /// Adds keys with their rows, with one lock for all; false, with some of them added, when one is there.
+  /// Adds keys with their rows under one lock; false, with some of them added, if one exists already.
   bool AddNew(std::span<const uint64_t> keys, const uint64_t* hashes, float* const* rows, Reclaimer& reclaimer);
-  /// Makes room for so many keys more.
+  /// Reserves room for `keys` more keys.
   void Reserve(size_t keys, Reclaimer& reclaimer);
 
-  /// Calls removes(row) for each row, and takes out those for which it is true, which it returns. While nobody looks a
-  /// key up or adds one.
+  /// Removes and returns the rows for which removes(row) is true. No lookup or insertion may run.
   template <class Removes>
   std::vector<float*> RemoveIf(Reclaimer& reclaimer, Removes removes) {
     const std::lock_guard lock(mutex_);

@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-/// Reads the rows of a matrix into a table of its width that has none: the first one is of the key 0. Beside them the
-/// optimizer's state is that of new rows. kInvalidConfig for a table whose rows count shows and clicks. Takes memory
-/// for the matrix once more.
+/// Fills an empty table of the matrix's width: row i becomes the row of key i, with the optimizer state of a new row.
+/// Needs memory for a second copy of the matrix. Fails with kInvalidConfig for a table that counts shows and clicks,
+/// otherwise like SparseTable::Load.
 Status LoadMatrixRows(std::span<const float> matrix, SparseTable* table);
 
 }  // namespace millrace

@@ -22,7 +22,7 @@ void RowBatch::ShowMatrix(std::span<const uint64_t> rows, float* matrix, size_t 
   places_.rows.resize(rows.size() + 1);
   for (size_t i = 0; i < rows.size(); ++i) {
     places_.rows[i] = matrix + rows[i] * width;
-    __builtin_prefetch(places_.rows[i], 1, 3);  // the row is read after all the others were found
+    __builtin_prefetch(places_.rows[i], 1, 3);  // the row is read after all others were found
   }
   places_.rows[rows.size()] = nullptr;
 }

@@ -9,11 +9,11 @@ namespace millrace {
 
 class Initializer;
 
-/// Makes the first values of a row from the seed, the table's name, the key and the column alone: every thread, run and
-/// machine makes the same row. Immutable, thread-safe.
+/// Computes the initial values of a row only from the seed, the table's name, the key and the column, so every thread,
+/// run and machine gets the same row. Immutable, thread-safe.
 class RowInitializer {
  public:
-  /// kInvalidConfig when the kind needs a number of rows (xavier).
+  /// Fails with kInvalidConfig for an initializer that needs the number of rows (xavier).
   static Result<RowInitializer> Create(const Initializer& init, std::string_view table, uint64_t seed);
 
   void Fill(uint64_t key, float* row, int dim) const;

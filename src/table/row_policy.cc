@@ -38,8 +38,8 @@ class OptimizedRows final : public RowPolicy {
   const std::unique_ptr<RowOptimizer> optimizer_;
 };
 
-/// What a copy's own squares count for where others have moved its row, too. With 1 the steps are as long as one after
-/// the other; but then gradients would have got smaller as well, which were all taken of the same row
+/// Weight of a copy's own squares if others also moved its row. With 1 the steps would be as long as sequential ones;
+/// but then the gradients, all taken at the same row, would also have become smaller
 /// (docs/adr/0025-ranks-on-copies.md).
 constexpr float kOwnSquares = 0.25F;
 
@@ -82,7 +82,7 @@ void RowPolicy::AddTo(const float* moved, float lr, float* row) const {
     }
   }
   if (copies_ != CopiesOfRow::kByState) return;
-  // Weights that nothing has moved yet follow from nothing.
+  // Weights without updates do not derive from the state.
   const bool has_learnt = std::any_of(moved + dim_, moved + row_floats_, [](float state) { return state != 0; });
   if (has_learnt && lr != 0) Update(racy::Best(), {.lr = lr}, &row, no_gradient_.data(), 1);
 }

@@ -15,39 +15,40 @@ namespace millrace {
 
 class TableDesc;
 
-/// What the rows of a table are: how many floats, what they start from, and how a push changes them. A row is weights,
-/// which pulls show, then state. Where rows lie is the affair of the class of the table. Immutable, thread-safe.
+/// The contents of a table's rows: number of floats, initial values, and updates. A row is weights, which pulls show,
+/// followed by state. The table class decides where rows are stored. Immutable, thread-safe.
 class RowPolicy {
  public:
   virtual ~RowPolicy() = default;
   int dim() const { return dim_; }                ///< weights
   int row_floats() const { return row_floats_; }  ///< weights and state
 
-  /// Makes a whole new row.
+  /// Initializes a new row.
   virtual void Start(uint64_t key, float* row) const = 0;
-  /// Makes the state behind weights that were loaded without it.
+  /// Initializes the state of a row whose weights were loaded without it.
   virtual void StartState(uint64_t key, float* row) const = 0;
-  /// The weights that a pull shows of a key without a row.
+  /// The weights that a pull shows for a key without a row.
   virtual void ShowUnknown(uint64_t key, float* weights) const = 0;
-  /// Before anything is updated: kBadData for gradients by which rows cannot be.
+  /// Called before an update. Fails with kBadData for gradients that cannot be applied.
   virtual Status Check(std::span<const float> gradients) const = 0;
-  /// Updates `count` distinct rows, each with its gradients, as many as weights.
+  /// Updates `count` distinct rows with one gradient per weight.
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
   CopiesOfRow copies() const { return copies_; }
-  /// Whether the floats behind the weights, as many, are sums of squared gradients by which the weights' steps get
-  /// shorter, and weights are sums of steps: adagrad.
+  /// Whether the state is one sum of squared gradients per weight that shortens steps, and weights are sums of steps:
+  /// Adagrad.
   bool has_squares() const { return copies_ == CopiesOfRow::kAddUp && row_floats_ == 2 * dim_; }
-  /// The sum of these squares of a row; 0 of rules without.
+  /// The sum of a row's squared gradients; 0 without has_squares().
   float SquaresOf(const float* row) const;
-  /// Adds to a whole row what a copy of it learnt with the rate `lr`, where copies add up.
+  /// Adds to a complete row what a copy of it learned at rate `lr`, if copies add up.
   void AddTo(const float* moved, float lr, float* row) const;
-  /// The same where others may have added to the row since it was copied, when SquaresOf was `known`: with their
-  /// squares the copy's steps would have been shorter, and so much less is added to the weights. Squares count whole.
+  /// Like AddTo, if the row may have changed since it was copied, when SquaresOf was `known`. With the others' squares,
+  /// the copy's steps would have been shorter, so the weights' change is scaled down accordingly. Squares are added in
+  /// full.
   void AddAfterOthers(const float* moved, float known, float lr, float* row) const;
-  /// Whether a save of `content` has the row.
+  /// Whether a save of `content` contains the row.
   virtual bool IsIn(TableContent content, const float* row) const = 0;
-  /// What a saved table must share, as RowOptimizer::Describe says.
+  /// Settings that must match a saved table, like RowOptimizer::Describe.
   virtual std::string Describe() const = 0;
 
  protected:
@@ -61,8 +62,8 @@ class RowPolicy {
   std::vector<float> no_gradient_;
 };
 
-/// Rows that start by TableDesc.init and learn by TableDesc.optimizer; kInvalidConfig for what a table that grows
-/// cannot have.
+/// Rows with TableDesc.init and TableDesc.optimizer. Fails with kInvalidConfig for a setting that a growing table does
+/// not support.
 Result<std::unique_ptr<RowPolicy>> MakeOptimizedRows(const TableDesc& desc, uint64_t seed);
 
 }  // namespace millrace

@@ -28,14 +28,14 @@
 namespace millrace {
 namespace {
 
-/// Numbers of a row behind its key: slot, unseen days, score since the last save, shows, clicks.
+/// Numbers after a row's key: slot, unseen days, score since the last save, shows, clicks.
 constexpr size_t kCounts = 5;
-/// The longest line that a row of 2^20 floats may have, and what ends a file that has no line ends.
+/// Maximum line length, for a row of 2^20 floats; also stops reading a file without line ends.
 constexpr size_t kLongestLine = size_t{1} << 25;
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
-/// How the numbers of a row follow each other behind the counts: the first weight, its state, the other weights, their
-/// state; and how much of it there is here.
+/// Order of a row's numbers after the counts: the first weight, its state, the other weights, their state; and the size
+/// of the state here.
 struct Layout {
   enum class Rule : uint8_t { kSgd, kAdam, kAdagrad };
   Rule rule = Rule::kSgd;
@@ -43,7 +43,7 @@ struct Layout {
   float beta1 = 0;
   float beta2 = 0;
 
-  /// Numbers behind the counts that a row has at least; of adagrad with one sum a row, `shared`.
+  /// Minimum count of numbers after the counts; for Adagrad with one sum per row, `shared`.
   size_t Numbers(bool shared) const {
     const size_t rest = dim - 1;
     switch (rule) {
@@ -53,7 +53,7 @@ struct Layout {
     }
     return 0;
   }
-  /// Of a single weight, servers keep a state of no others all the same: powers, or a sum that is the mean of nothing.
+  /// For a single weight, servers still store a state for the others: powers, or a sum that is the mean of nothing.
   size_t StateOfNone() const { return dim > 1 || rule == Rule::kSgd ? 0 : rule == Rule::kAdam ? 2 : 1; }
   bool IsRow(size_t behind_counts) const {
     const auto is = [&](bool shared) {
@@ -64,7 +64,7 @@ struct Layout {
   size_t FirstState() const { return rule == Rule::kSgd ? 0 : rule == Rule::kAdam ? 4 : 1; }
 };
 
-/// What a table's own files say of it; it is asked for one of `shards`.
+/// The header that the table's own files would have for `shards`.
 Result<TableHeader> HeaderOf(const SparseTable& table, ShardRange shards) {
   std::stringstream bytes;
   MR_TRY(table.Save({shards.begin, shards.begin + 1}, TableContent::kAll, bytes));
@@ -95,7 +95,7 @@ Result<Layout> LayoutOf(const TableHeader& header) {
                        "; their files are those of sgd, adam and adagrad");
 }
 
-/// The lines of a file, packed or not.
+/// The lines of a file, decompressed if necessary.
 class Lines {
  public:
   static Result<Lines> Open(const std::string& path) {
@@ -103,7 +103,7 @@ class Lines {
     return Lines(path, Decompress(std::move(file), path));
   }
 
-  /// The next line without its end, good until the next call; nothing behind the last.
+  /// The next line without its end, valid until the next call; nullopt after the last.
   Result<std::optional<std::string_view>> Next(const std::stop_token& stop) {
     for (;;) {
       const size_t end = bytes_.find('\n', at_);
@@ -142,7 +142,7 @@ class Lines {
   bool ended_ = false;
 };
 
-/// The numbers of a line, of which the first `finite` are to be that; `key` is its first one where it is asked for.
+/// The numbers of a line, of which the first `finite` must be finite; `key`, if not null, receives the first.
 Status ReadNumbers(const Lines& lines, std::string_view line, size_t finite, uint64_t* key,
                    std::vector<float>* numbers) {
   numbers->clear();
@@ -170,13 +170,13 @@ Status ReadNumbers(const Lines& lines, std::string_view line, size_t finite, uin
   return Status::Ok();
 }
 
-/// Rows as they are read, then in the order of a table's file.
+/// Collects rows as read, then sorts them like a table's file.
 class Rows {
  public:
-  /// Of a table that counts, `counted` has the layout.
+  /// For a table with counts, `counted` has the layout.
   Rows(TableHeader header, const Layout& layout, const CtrRows* counted)
       : header_(std::move(header)), layout_(layout), counted_(counted) {
-    // Adagrad's sums are counted in other units.
+    // Adagrad's sums have other units.
     if (layout_.rule == Layout::Rule::kAdagrad) {
       header_.optimizer.clear();
       header_.row_floats = header_.dim;
@@ -208,7 +208,7 @@ class Rows {
     return Status::Ok();
   }
 
-  /// How many numbers behind a key have to be finite. A server's state of no weights may be the mean of nothing.
+  /// How many numbers after a key must be finite. A server's state without weights can be the mean of nothing.
   size_t finite_numbers() const {
     if (counted_ != nullptr) return counted_->finite_numbers() + 1;
     return layout_.dim == 1 ? kCounts + layout_.Numbers(false) : kAll;
@@ -247,7 +247,7 @@ class Rows {
         " of a row of this accessor; the job's model.table has another embedx_dim or other rules than the server");
   }
 
-  /// How often a row was updated, by its power of beta1, which starts at beta1.
+  /// The number of updates of a row, from its power of beta1, which starts at beta1.
   uint64_t UpdatesOf(float power) const {
     if (!(layout_.beta1 > 0 && power > 0 && power < 1)) return 0;
     const double updates = std::log(static_cast<double>(power)) / std::log(static_cast<double>(layout_.beta1)) - 1;
@@ -268,7 +268,7 @@ void AppendNumber(float value, std::string* line) {
   line->append(text.data(), end);
 }
 
-/// A row as a line; `powers` of the next update.
+/// Appends a row as a line; `powers` for the next update.
 void AppendRow(const Layout& layout, uint64_t key, const float* row, std::array<float, 2> powers, std::string* text) {
   *text += std::to_string(key);
   for (size_t i = 0; i < kCounts; ++i) *text += " 0";
@@ -291,7 +291,7 @@ void AppendRow(const Layout& layout, uint64_t key, const float* row, std::array<
   *text += '\n';
 }
 
-/// A row that counts, as a line; its slot is not known. `numbers` is room to work in.
+/// Appends a row with counts as a line; its slot is unknown. `numbers` is a buffer.
 void AppendRow(const CtrRows& rows, uint64_t key, const float* row, std::vector<float>* numbers, std::string* text) {
   *text += std::to_string(key) + " 0";
   numbers->clear();
@@ -300,13 +300,13 @@ void AppendRow(const CtrRows& rows, uint64_t key, const float* row, std::vector<
   *text += '\n';
 }
 
-/// The files of a server's shards, which grow together; each is compressed in members.
+/// The files of a server's shards, written in parallel; each consists of compressed members.
 class ShardFiles {
  public:
   explicit ShardFiles(std::string folder) : folder_(std::move(folder)), texts_(kServerShards) {}
 
   std::string& TextOf(uint64_t key) { return texts_[key % kServerShards]; }
-  /// Adds what was gathered since to the files, and makes all of them at the first call.
+  /// Appends the collected data to the files; the first call creates all of them.
   Status WriteOut() {
     for (size_t shard = 0; shard < texts_.size(); ++shard) {
       if (are_made_ && texts_[shard].empty()) continue;
@@ -329,7 +329,7 @@ class ShardFiles {
   bool are_made_ = false;
 };
 
-/// Virtual shards whose rows are in memory at once, as text.
+/// Virtual shards whose rows are in memory at a time, as text.
 constexpr uint32_t kShardsAtOnce = 64;
 
 Status WriteShards(const SparseTable& table, const Layout& layout, const CtrRows* counted, const std::string& folder,
@@ -362,7 +362,7 @@ Status WriteShards(const SparseTable& table, const Layout& layout, const CtrRows
   return Status::Ok();
 }
 
-/// Calls `take` with the lines of all files of a folder, and with who says where they stand.
+/// Calls `take` for each line of all files in a folder, with the reader that knows its position.
 template <class Take>
 Status ForEachLine(const std::string& folder, const std::stop_token& stop, const Take& take) {
   MR_ASSIGN(const std::vector<std::string> paths, ServerTableFiles(folder));

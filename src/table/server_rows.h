@@ -11,31 +11,32 @@
 
 namespace millrace {
 
-/// Files of a folder in which a server of Paddle's the_one_ps saved one of its tables (docs/formats/server_table.md),
-/// in the order of servers and shards. kNotFound when it has none; kIo.
+/// Files of a table saved in a folder by a server of Paddle's the_one_ps (docs/formats/server_table.md), ordered by
+/// server and shard. Fails with kNotFound if there are none, kIo if the folder cannot be read.
 Result<std::vector<std::string>> ServerTableFiles(const std::string& folder);
 
-/// Those that SaveServerRows wrote there, by name.
+/// The files that SaveServerRows wrote there.
 std::set<std::string> FilesOfServerTable(const std::string& folder);
 inline constexpr SavedFolder kServerTableFolder = {"a table of servers", FilesOfServerTable};
 
-/// Reads the rows of `shards` that servers saved in `folder` into a table that has none of them. Of a table that counts
-/// shows and clicks rows are whole, but for their slot. Of others, beside weights, the state of Adam is read, and that
-/// of Adagrad starts anew. kBadData with file and line for a line that is no row of such a table, and for a key that is
-/// there twice; kCancelled after a stop request. Takes memory for three times these rows.
+/// Loads the rows of `shards`, saved by servers in `folder`, into a table without these rows. For a table with shows
+/// and clicks, complete rows are read except for their slot; for others, weights and Adam's state, while Adagrad's
+/// state is initialized. Needs memory for three times these rows. Fails with kNotFound without files, kIo if one cannot
+/// be read, kBadData with file and line for a malformed row or a duplicate key, kInvalidConfig for a table of another
+/// kind, kCancelled after a stop request.
 Status LoadServerRows(const std::string& folder, SparseTable* table, ShardRange shards = kAllShards,
                       const std::stop_token& stop = {});
 
-/// Writes all rows of a table that counts, of sgd or of Adam as one server with kServerShards shards would, in the
-/// place of `folder`. The slot is 0, and, of a table that does not count, so are the counts. kInvalidConfig for a table
-/// of another rule, kIo, kCancelled.
+/// Writes all rows of a table with counts, of SGD or of Adam as one server with kServerShards shards would, replacing
+/// `folder`. Writes 0 for the slot and for counts the table does not have. Fails with kInvalidConfig for another rule
+/// or if `folder` contains other files, kIo if a file cannot be written, kCancelled after a stop request.
 Status SaveServerRows(const SparseTable& table, const std::string& folder, const std::stop_token& stop = {});
 
-/// Paddle's shard_num where a strategy says none: a server loads as many files as it has shards.
+/// Paddle's default shard_num: a server loads as many files as it has shards.
 inline constexpr uint64_t kServerShards = 1000;
 
-/// The values of a table of dense parameters that servers saved, one parameter behind the other. Errors as of
-/// LoadServerRows.
+/// The values of a table of dense parameters saved by servers, parameter after parameter. Fails with kNotFound, kIo,
+/// kBadData and kCancelled like LoadServerRows.
 Result<std::vector<float>> ReadServerDense(const std::string& folder, const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -43,7 +43,7 @@ float* SlabRows::Take() {
     return row;
   }
   if (left_ == 0) {
-    // A table of few rows takes few pages.
+    // Small tables use few pages.
     const bool is_first = slabs_.empty();
     const HugeBuffer& slab =
         slabs_.emplace_back(kSlabBytes, is_first ? HugeBuffer::Pages::kSmall : HugeBuffer::Pages::kHuge);

@@ -19,163 +19,169 @@ namespace millrace {
 class RowPolicy;
 class TableDesc;
 
-/// A program's variable of kind SPARSE_TABLE holds a std::unique_ptr<SparseTable>, and its attribute of this name the
-/// table's TableDesc in text format. The startup program makes it by the operator create_sparse_table {Out}, which has
-/// the same attribute. Gradients reach it by sparse_table_push {Table, Grad (SelectedRows), LearningRate}.
+/// Attribute with a table's TableDesc in text format. A variable of kind SPARSE_TABLE holds a
+/// std::unique_ptr<SparseTable> and has this attribute. The startup program creates it with the operator
+/// create_sparse_table {Out}, which has the same attribute. Gradients reach it through sparse_table_push {Table, Grad
+/// (SelectedRows), LearningRate}.
 inline constexpr std::string_view kTableAttr = "table";
 
-/// The key of an id in a table: the id itself, or for a lookup with a salt (TableDesc.key SLOT_AND_ID) a bijection of
-/// ids for each salt.
+/// The key of an id in a table: the id, or for a lookup with a salt (TableDesc.key SLOT_AND_ID) a per-salt bijection of
+/// ids.
 inline uint64_t SlotKey(uint64_t id, uint64_t salt) { return salt == 0 ? id : Mix64(id ^ salt); }
 
-/// What a pull does with keys that have no row yet.
+/// How a pull treats keys without a row.
 enum class PullMode : uint8_t {
-  kInsert,  ///< makes their rows: training
-  /// Shows the values that a new row would start with, of a table with an accessor zeros, and makes nothing:
-  /// evaluation, prediction.
+  kInsert,  ///< creates their rows: training
+  /// Shows the initial values of a new row (zeros with an accessor) without creating it: evaluation, prediction.
   kReadOnly,
 };
 
-/// What an update needs to know of its batch.
+/// The batch parameters of an update.
 struct PushContext {
   float lr = 0;               ///< learning rate of this step (FTRL's alpha)
   RowLocks* locks = nullptr;  ///< update mode ROW_LOCK; null in all others
-  /// Examples whose mean loss the gradients are of; a table with an accessor makes them those of the sum.
+  /// Number of examples over which the loss was averaged; a table with an accessor rescales gradients to the sum.
   int examples = 1;
 };
 
 struct TableStats {
   int64_t rows = 0;
-  int64_t bytes = 0;   ///< of rows and index
-  int64_t pushes = 0;  ///< so far; of parts on several ranks the most
-  /// Of them, those before NotesChanges::BeginChanges; -1: what changed since is not known.
+  int64_t bytes = 0;   ///< rows and index
+  int64_t pushes = 0;  ///< total; with parts on several ranks, the maximum
+  /// Pushes before NotesChanges::BeginChanges; -1: the changes since are unknown.
   int64_t changes_since = -1;
 };
 
-/// How a table looks from outside; constant.
+/// Constant properties of a table.
 struct TableShape {
   std::string name;
-  int dim = 0;         ///< weights in a row
+  int dim = 0;         ///< weights per row
   int row_floats = 0;  ///< weights and state
-  /// Rows have an accessor: the first two columns of a push are no gradients but counts of shows and clicks, and its
-  /// rules have rates of their own.
+  /// Rows have an accessor: the first two columns of a push are counts of shows and clicks, and its rules have their
+  /// own learning rates.
   bool counts = false;
 };
 
-/// What is saved of a table.
+/// The part of a table to save.
 enum class TableContent : uint8_t {
-  kAll,      ///< to go on training from
-  kWeights,  ///< without the optimizer's state: to predict with, or to start another training from
-  kBase,     ///< as kWeights, of a table with an accessor the rows that are worth it: Paddle's save of mode 2
-  kDelta,    ///< as kBase, those of them alone that are worth more since kBase or kDelta had them: mode 1
-  kChanges,  ///< as kAll, the rows alone that changed since NotesChanges::BeginChanges
+  kAll,      ///< to resume training
+  kWeights,  ///< without optimizer state: for prediction, or to start another training
+  kBase,     ///< like kWeights; with an accessor, only rows of sufficient score: Paddle's save of mode 2
+  kDelta,    ///< like kBase, only rows whose score grew enough since the last kBase or kDelta: mode 1
+  kChanges,  ///< like kAll, only rows changed since NotesChanges::BeginChanges
 };
 
-/// What a load does with rows that the table has already.
+/// How a load treats rows that exist already.
 enum class LoadMode : uint8_t {
-  kNew,     ///< refuses them
-  kBehind,  ///< passes them over: they were loaded from what was saved later
+  kNew,     ///< fails
+  kBehind,  ///< skips them: they were loaded from a later save
 };
 
-/// Rows that hold a NaN or an infinite value, among their weights or their state.
+/// Rows with a NaN or an infinite weight or state.
 struct NonFiniteRows {
   int64_t rows = 0;
-  uint64_t least_key = 0;  ///< of these rows
+  uint64_t least_key = 0;  ///< smallest key among these rows
 };
 
-/// Rows of `dim` weights by 64-bit key (every key is allowed, 0 too), which grow as keys come. Where they lie is the
-/// table's affair: everybody else reaches them through a RowBatch.
+/// Rows of `dim` weights by 64-bit key; any key, including 0, is allowed, and rows are created on demand. The table
+/// decides where they are stored; other code accesses them through a RowBatch.
 ///
-/// Pull and Push may be called by any number of threads at once, also while others insert, each with RowBatches of its
-/// own. Save, Load and destruction want no other call at the same time, but several Saves, or Loads of rows of
-/// different shards, may run side by side. Load and destruction end the RowBatches.
+/// Any number of threads can call Pull and Push concurrently, also during inserts, each with its own RowBatches. Save,
+/// Load, FindNonFinite and destruction require that no other call runs, but several Saves, or Loads of different
+/// shards, can run concurrently. Load and destruction invalidate the RowBatches. A table with rows in other processes
+/// also fails if one of them cannot be reached.
 class SparseTable {
  public:
   virtual ~SparseTable() = default;
 
-  /// Fills `out` with the row of each key. Best called with distinct keys. Allocates when rows are made or when `out`
-  /// must grow; takes a lock only to make rows. After a failure `out` has no rows.
+  /// Fills `out` with the row of each key; best with distinct keys. Allocates to create rows or to grow `out`; locks
+  /// only to create rows. Fails with kUnavailable without memory for a row; `out` is then empty.
   virtual Status Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) = 0;
-  /// Applies the optimizer once to each of `rows` with its gradient, rows.size() * dim floats. Each row must occur
-  /// once: merge gradients of equal keys first. What CheckGave finds; kInternal for rows of a kReadOnly pull that the
-  /// table does not have, and for another number of gradients.
+  /// Applies the optimizer once per row with its gradient, rows.size() * dim floats. Rows must be distinct: merge
+  /// gradients of equal keys first. Fails like CheckGave, with kBadData for gradients the policy rejects, kInternal for
+  /// rows that a kReadOnly pull did not find or a wrong number of gradients.
   virtual Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) = 0;
-  /// Writes the rows of `shards`, by virtual shard, then key: equal tables give equal bytes (docs/formats/table.md).
+  /// Writes the rows of `shards` by virtual shard, then key, so equal tables give equal bytes (docs/formats/table.md).
+  /// Fails with kIo if `out` cannot be written, kInternal for kChanges if the changes are unknown.
   virtual Status Save(ShardRange shards, TableContent content, std::ostream& out) const = 0;
-  /// Reads what Save wrote, of it the rows of `shards`, or with none no more than how often it was pushed to, into this
-  /// table, which must have none of these rows, unless `mode` says so, and be of the same dim and, but for weights
-  /// alone, of the same optimizer, whose penalties may be others; beside weights alone the state is that of new rows. A
-  /// damaged file is kBadData; after any failure the table is to be thrown away.
+  /// Loads the rows of `shards` from a saved table; an empty range loads only the push count. If only weights were
+  /// saved, the state is that of new rows. Fails with kInvalidConfig unless dim and, except for weights only, the
+  /// optimizer match (regularization can differ), kAlreadyExists if a row exists and `mode` is kNew, kBadData for a
+  /// damaged file. After a failure the table must be discarded.
   virtual Status Load(ShardRange shards, std::istream& in, LoadMode mode) = 0;
-  /// Looks at every row. As Save, it wants no other call meanwhile.
+  /// Checks every row.
   virtual NonFiniteRows FindNonFinite() const = 0;
   virtual TableStats stats() const = 0;
-  /// Whether Load would meet no row. A table of which other processes have parts looks at its own alone.
+  /// Whether Load would find no row. A table with parts in other processes checks only its own.
   virtual bool IsEmptyHere() const { return stats().rows == 0; }
   virtual const TableShape& shape() const = 0;
 
-  /// kInvalidConfig, with the names of both, for rows of another table, and for rows of none.
+  /// Fails with kInvalidConfig, naming both tables, for rows of another table or of none.
   Status CheckGave(const RowBatch& rows) const;
 
  protected:
-  /// What this table has put into `rows`.
+  /// This table's data in `rows`.
   static const RowPlaces& PlacesOf(const RowBatch& rows) { return rows.places_; }
-  /// Makes `out` one of `count` rows of this table, whose places are to be filled; the null pointer behind them is set.
+  /// Prepares `out` for `count` rows of this table and returns the places to fill; sets the trailing null pointer.
   RowPlaces& StartRows(size_t count, RowBatch* out) const;
-  /// What every Push begins with.
+  /// Called at the start of every Push: fails like CheckGave, kInternal for a wrong number of gradients or missing
+  /// rows.
   Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
 };
 
-/// Rows that changed since NotesChanges::BeginChanges.
+/// Rows changed since NotesChanges::BeginChanges.
 struct ChangedRows {
-  int64_t since = -1;  ///< pushes at that time; -1: whatever changed is not known, or rows were deleted since
-  int64_t rows = 0;    ///< about how many, and no fewer
+  int64_t since = -1;  ///< pushes at that time; -1: unknown, or rows were deleted since
+  int64_t rows = 0;    ///< an estimate, never too low
 };
 
-/// What a table can do besides that can save its changes alone.
+/// Optional interface of a table that can save only its changes. All functions except AboutChangedHere require that no
+/// other call runs.
 class NotesChanges {
  public:
   virtual ~NotesChanges() = default;
-  /// Notes from here on which rows change, and forgets what it noted before. As Save, it wants no other call meanwhile.
+  /// Starts tracking changed rows, and forgets earlier changes. Fails only if rows in another process cannot be
+  /// reached.
   virtual Status BeginChanges() = 0;
-  /// The same for the rows that lie in this process, of a table of which other processes have parts.
+  /// The same for the rows in this process only.
   virtual void BeginChangesHere() = 0;
-  /// Wants no other call meanwhile.
+  /// Fails only if rows in another process cannot be reached.
   virtual Result<ChangedRows> CountChanges() const = 0;
-  /// About how many rows that lie in this process a save of changes has, or all of them where changes are not known.
-  /// Any time, any thread; looks at no row.
+  /// Estimates how many rows of this process a save of changes contains; all of them if changes are unknown. Any time,
+  /// any thread; does not read rows.
   virtual int64_t AboutChangedHere() const = 0;
 };
 
-/// The same of any table: one that notes nothing does not know what changed.
+/// The same for any table; without this interface, changes are unknown. Fails like CountChanges.
 Result<ChangedRows> CountChangesOf(const SparseTable& table);
 void BeginChangesHereOf(SparseTable& table);
 int64_t AboutChangedHereOf(const SparseTable& table);
 
-/// What a table can do besides of which others train copies of rows.
+/// Optional interface of a table whose rows others train as copies.
 class LendsRows {
  public:
   virtual ~LendsRows() = default;
-  /// How its rows start and learn; lives as long as the table.
+  /// The policy of its rows; lives as long as the table.
   virtual const RowPolicy& row_policy() const = 0;
-  /// What copies of rows have learnt.
+  /// Updates learned by copies of rows.
   struct Learnt {
-    std::span<const float> moved;  ///< shape().row_floats a row; none: nothing is added
-    std::span<const float> known;  ///< RowPolicy::SquaresOf each row that was copied; none for rules without
-    float lr = 0;                  ///< the learning rate that moved them
+    std::span<const float> moved;  ///< shape().row_floats per row; empty: nothing to add
+    std::span<const float> known;  ///< RowPolicy::SquaresOf each row when it was copied; empty for rules without
+                                   ///< squares
+    float lr = 0;                  ///< the learning rate of these updates
   };
-  /// Adds it to `rows`, which a Pull for training gave out (RowPolicy::AddAfterOthers). `now` becomes what they are
-  /// then, shape().row_floats a row. Any thread, while others push.
+  /// Adds `learnt` to `rows`, which a Pull for training returned (RowPolicy::AddAfterOthers). `now` receives the
+  /// result, shape().row_floats per row. Any thread, while others push.
   virtual void AddToRows(const RowBatch& rows, const Learnt& learnt, std::vector<float>* now) = 0;
 };
 
-/// What a table can do besides when pulls of it wait for somebody else.
+/// Optional interface of a table whose pulls wait for other processes.
 class FetchesAhead {
  public:
   virtual ~FetchesAhead() = default;
-  /// Asks for the rows of `keys` without waiting: a Pull of just these keys comes soon, for training, and sees them as
-  /// they are now, or later, or as a copy that is not old has them. A fetch that no pull comes for is given up. Any
-  /// thread.
+  /// Requests the rows of `keys` without waiting. A Pull of exactly these keys, for training, should follow soon; it
+  /// sees the rows as of now or later, or as in a recent copy. Unused fetches are discarded. Any thread. Fails if rows
+  /// in another process cannot be reached.
   virtual Status Fetch(std::span<const uint64_t> keys) = 0;
 };
 

@@ -10,17 +10,17 @@
 
 namespace millrace {
 
-/// Makes an empty table that `desc` describes, whose rows start by `seed`; or says what in it the class cannot follow.
-/// It may carry what its tables need: a connection, say.
+/// Creates an empty table from `desc`; `seed` determines initial rows. Fails with kInvalidConfig for a setting that the
+/// class does not support. A maker can hold what its tables need, such as a connection.
 using TableMaker = std::function<Result<std::unique_ptr<SparseTable>>(const TableDesc& desc, uint64_t seed)>;
 
-/// Classes of tables that grow, by name: TableDesc.class_name. A table that lies elsewhere is one of them.
+/// Classes of tables by name: TableDesc.class_name, including tables stored elsewhere.
 class TableFactory : public Registry<TableMaker> {
  public:
   TableFactory() : Registry("table of the class") {}
-  /// With "HashTable".
+  /// Contains "HashTable".
   static TableFactory Builtin();
-  /// kInvalidConfig for an unknown class, with all names that there are; otherwise the errors of the class.
+  /// Fails with kInvalidConfig for an unknown class, listing all names; otherwise with the errors of the class.
   Result<std::unique_ptr<SparseTable>> Create(const TableDesc& desc, uint64_t seed) const;
 };
 

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kFileBytes = uint64_t{32} << 20;
-constexpr uint64_t kMostFiles = 16;  // each has whole parts of a hash table's index then
+constexpr uint64_t kMostFiles = 16;  // each then contains whole index shards of a hash table
 
 std::string RangeName(ShardRange shards) {
   char text[32];
@@ -28,13 +28,13 @@ std::string RangeName(ShardRange shards) {
   return text;
 }
 
-/// Makes `path`, where an earlier save may have left a file or a folder, ready to be written anew.
+/// Prepares `path` for writing: removes a file or folder left by an earlier save.
 Status MakeWay(const std::string& path, bool is_folder) {
   std::error_code error;
   if (is_folder || fs::is_directory(path, error)) {
     fs::remove_all(path, error);
   } else {
-    error.clear();  // nothing is there, or a file to be written over
+    error.clear();  // nothing exists, or a file to overwrite
   }
   if (!error && is_folder) fs::create_directory(path, error);
   return error ? IoError("cannot make \"" + path + "\" anew: " + error.message()) : Status::Ok();
@@ -56,8 +56,7 @@ Result<FileSum> SaveFile(const SparseTable& table, TableContent content, ShardRa
   return sum;
 }
 
-/// A file that tells how far it was read, and ends where a stop request finds it: whoever reads it takes it for cut
-/// off.
+/// A file that reports reading progress and ends at a stop request; the reader then considers it truncated.
 class StoppableFile final : public std::filebuf {
  public:
   explicit StoppableFile(const LongWork& work) : work_(work) {}
@@ -71,7 +70,7 @@ class StoppableFile final : public std::filebuf {
   const LongWork& work_;
 };
 
-/// A file and what it begins with.
+/// A file and its header.
 struct OpenedFile {
   std::string path;
   TableHeader header;
@@ -85,13 +84,13 @@ Result<OpenedFile> Look(const std::string& path) {
   return OpenedFile{path, reader->header()};
 }
 
-/// Which save a file is of, for people.
+/// Describes a file's save, for messages.
 std::string SaveOf(const TableHeader& header) {
   return "table \"" + header.name + "\" after " + std::to_string(header.pushes) + " updates" +
          (header.since ? " (what changed since update " + std::to_string(*header.since) + ")" : "");
 }
 
-/// Whether files, by ascending range, were written by one save and are all of it.
+/// Checks that files, by ascending range, are one complete save.
 Status CheckWhole(const std::vector<OpenedFile>& files, const std::string& table) {
   const std::string of = "table \"" + table + "\": ";
   uint32_t end = 0;
@@ -121,7 +120,7 @@ Status CheckWhole(const std::vector<OpenedFile>& files, const std::string& table
   return Status::Ok();
 }
 
-/// Whether the files of a save, which is whole, hold what comes behind the save `before`; behind none: all rows.
+/// Checks that the complete save `files` follows the save `before`; without one, that it has all rows.
 Status CheckFollows(const std::vector<OpenedFile>& files, const std::vector<OpenedFile>* before,
                     const std::string& table) {
   const std::string of = "table \"" + table + "\": \"" + files[0].path + "\" ";
@@ -143,7 +142,7 @@ Status CheckFollows(const std::vector<OpenedFile>& files, const std::vector<Open
                  ": they do not belong together; use another checkpoint");
 }
 
-/// The files of each save, by ascending range, when they belong together.
+/// The files of each save, by ascending range, if they belong together.
 Result<std::vector<std::vector<OpenedFile>>> LookAtSaves(const std::vector<FilesOfSave>& saves,
                                                          const std::string& table) {
   std::vector<std::vector<OpenedFile>> all;
@@ -196,7 +195,7 @@ Status LoadTable(const std::vector<FilesOfSave>& saves, ShardRange shards, int t
   const std::string& name = table->shape().name;
   if (!table->IsEmptyHere()) return AlreadyExists("table \"" + name + "\" is not empty: load into a new one");
   MR_ASSIGN(const auto all, LookAtSaves(saves, name));
-  // The newest first: each row is made once, and what it was before is passed over.
+  // From the newest to the oldest: each row is created once, and older versions are skipped.
   for (size_t k = all.size(); k-- > 0;) {
     const std::vector<OpenedFile>& files = all[k];
     const LoadMode mode = k + 1 == all.size() ? LoadMode::kNew : LoadMode::kBehind;

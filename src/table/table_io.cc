@@ -30,11 +30,11 @@ struct FixedHeader {
   uint32_t row_floats;
   uint64_t rows;
   uint64_t pushes;
-  // Not in a file by key.
+  // Missing in a file sorted only by key.
   uint32_t virtual_shards;
   uint16_t begin_shard;
   uint16_t end_shard;
-  // In a file of changes alone.
+  // Only in a file of changes.
   uint64_t since;
 };
 static_assert(sizeof(FixedHeader) == 56);
@@ -170,7 +170,7 @@ uint64_t TableReader::RowsToExpect() const {
   const std::istream::pos_type end = in_->tellg();
   in_->seekg(here);
   if (!*in_) {
-    in_->clear();  // a stream without places
+    in_->clear();  // a stream without positions
     return 0;
   }
   const auto bytes = static_cast<uint64_t>(end - here);
@@ -192,7 +192,7 @@ Status TableReader::ReadBlock(uint64_t rows) {
   block_.keys.resize(rows);
   if (!ReadBytes(*in_, block_.keys.data(), rows * sizeof(uint64_t))) return Damaged("it ends within " + name);
   uint32_t crc = Crc32c(0, block_.keys.data(), rows * sizeof(uint64_t));
-  // A block of the widest rows is gigabytes: take memory only as the bytes arrive.
+  // A block of the widest rows is gigabytes, so allocate only as data arrives.
   const size_t floats = rows * header_.row_floats;
   for (size_t done = 0; done < floats;) {
     const size_t now = std::min<size_t>(floats - done, size_t{1} << 18);
@@ -207,7 +207,7 @@ Status TableReader::ReadBlock(uint64_t rows) {
 }
 
 Status TableReader::CheckOrder() const {
-  // A virtual shard is the top of the hash: rows ascend by it and, within it, by key.
+  // A virtual shard is the top of the hash: rows ascend by it, then by key.
   const auto rank = [this](uint64_t key) { return std::pair(header_.by_key ? uint32_t{0} : VirtualShardOf(key), key); };
   bool has_before = blocks_ > 0;
   auto before = rank(last_key_);

@@ -11,37 +11,39 @@
 
 namespace millrace {
 
-/// What a file of a saved table begins with; docs/formats/table.md has the bytes.
+/// Header of a file of a saved table (docs/formats/table.md).
 struct TableHeader {
   std::string name;
-  std::string optimizer;  ///< RowOptimizer::Describe; empty: weights alone
+  std::string optimizer;  ///< RowOptimizer::Describe; empty: weights only
   uint32_t dim = 0;
   uint32_t row_floats = 0;  ///< weights and state
   uint64_t rows = 0;        ///< of these shards
   uint64_t pushes = 0;
   ShardRange shards = kAllShards;
-  bool by_key = false;  ///< an older file, whose rows ascend by key alone
-  /// Of a file of changes: the pushes of the table that they change.
+  bool by_key = false;  ///< an older file whose rows are sorted only by key
+  /// For a file of changes: the table's pushes before them.
   std::optional<uint64_t> since = {};
 };
 
-/// Rows of a saved table, a block at a time: keys[i] has the floats from values[i * row_floats] on.
+/// A block of a saved table's rows: keys[i] has the floats starting at values[i * row_floats].
 struct TableBlock {
   std::vector<uint64_t> keys;
   std::vector<float> values;
 };
 
-/// Rows in every block but the last.
+/// Rows per block except the last.
 inline constexpr size_t kTableBlockRows = 4096;
 
-/// Writes a file of a table. One thread. The stream outlives it.
+/// Writes a file of a table. One thread. The stream must outlive it. Every function fails with kIo if the stream cannot
+/// be written.
 class TableWriter {
  public:
-  /// kIo, as from the other calls, when the stream refuses to write.
+  /// Writes the header. Fails with kIo.
   static Result<TableWriter> Create(std::ostream& out, const TableHeader& header);
-  /// Adds a row of header.row_floats; they come by ascending virtual shard, then key, as many as the header says.
+  /// Adds a row of header.row_floats. Rows must ascend by virtual shard, then key, and their number must match the
+  /// header. Fails with kIo.
   Status Add(uint64_t key, const float* row);
-  /// Writes what is left.
+  /// Writes the last block. Fails with kIo.
   Status Finish();
 
  private:
@@ -51,17 +53,17 @@ class TableWriter {
   TableBlock block_;
 };
 
-/// Reads and checks a file of a table: a wrong checksum, an impossible size, a row where it does not belong or a
-/// missing byte is kBadData. Memory taken never exceeds a small multiple of the bytes that are there, whatever the
-/// header claims. One thread. The stream outlives it.
+/// Reads and verifies a file of a table. Fails with kBadData for a wrong checksum, an impossible size, a misplaced row
+/// or a missing byte. Memory is bounded by a small multiple of the available bytes, whatever the header claims. One
+/// thread. The stream must outlive it.
 class TableReader {
  public:
-  /// Reads the header.
+  /// Reads the header. Fails as stated for the class.
   static Result<TableReader> Open(std::istream& in);
   const TableHeader& header() const { return header_; }
-  /// Rows that memory may be made for at once: no more than the stream has bytes for.
+  /// Number of rows to reserve memory for: no more than the stream has bytes for.
   uint64_t RowsToExpect() const;
-  /// The next block, good until the next call; null behind the last one.
+  /// The next block, valid until the next call; null after the last. Fails as stated for the class.
   Result<const TableBlock*> Next();
 
  private:
@@ -73,7 +75,7 @@ class TableReader {
   TableBlock block_;
   uint64_t blocks_ = 0;  ///< read so far
   uint64_t rows_ = 0;
-  uint64_t last_key_ = 0;  ///< of the block before
+  uint64_t last_key_ = 0;  ///< of the previous block
 };
 
 }  // namespace millrace

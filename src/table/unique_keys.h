@@ -8,14 +8,14 @@
 
 namespace millrace {
 
-/// Numbers the distinct keys of a batch 0, 1, 2, ... in the order in which they first come.
+/// Numbers the distinct keys of a batch 0, 1, 2, ... in order of first occurrence.
 ///
-/// Starting anew costs nothing: cells carry the number of the round that filled them. Memory follows the largest round
-/// and is kept. One thread.
+/// Restarting is free, because cells contain the round that filled them. Memory grows to the largest round and is kept.
+/// One thread.
 class UniqueKeys {
  public:
-  /// Forgets all keys and makes room for up to `most` distinct ones. Keys that can never be equal to earlier ones are
-  /// best numbered in a round of their own, which is small enough for the fastest cache.
+  /// Removes all keys and reserves room for up to `most` distinct ones. Number keys that cannot equal earlier ones in a
+  /// separate round, which may then fit the L1 cache.
   void Start(size_t most) {
     const size_t capacity = std::bit_ceil(std::max<size_t>(2 * most, 16));
     if (cells_.size() <= capacity) {
@@ -23,7 +23,7 @@ class UniqueKeys {
       round_ = 0;
       spare_ = capacity;
     }
-    // A small batch after a large one shall not touch a large table.
+    // A small batch after a large one must not touch a large table.
     mask_ = capacity - 1;
     round_ += kRound;
     if (round_ > UINT64_MAX / 2) {
@@ -32,13 +32,13 @@ class UniqueKeys {
     }
   }
 
-  /// The number of `key`. `keys` is where keys are written by number, and has room for one more; `*count` are numbered
-  /// so far, of this round and those before.
+  /// The number of `key`. `keys` receives keys by number and needs room for one more; `*count` is the count of numbered
+  /// keys in this and earlier rounds.
   uint32_t Number(uint64_t key, uint64_t* keys, uint32_t* count) {
     const size_t i = (key * 0x9E3779B97F4A7C15ULL >> 32) & mask_;
     const Cell cell = cells_[i];
-    // No processor can guess whether a key is new, so both cases take the same way, without a branch: what is not new
-    // writes into a cell that nobody reads. All bits of `is_new` are the same; rounds stay below 2^63.
+    // Whether a key is new is unpredictable, so both cases run the same code without a branch: a known key writes into
+    // an unused spare cell. All bits of `is_new` are equal; rounds stay below 2^63.
     const uint64_t is_new = -((cell.tag - round_) >> 63);
     if (((cell.key ^ key) & ~is_new) != 0) [[unlikely]]
       return Probe(i, key, keys, count);
@@ -57,7 +57,7 @@ class UniqueKeys {
     uint64_t tag = 0;  ///< the round, a multiple of kRound, plus the key's number
   };
 
-  /// The same from the cell behind `i` on, whose key is another.
+  /// The same, starting at the cell after `i`, which has another key.
   uint32_t Probe(size_t i, uint64_t key, uint64_t* keys, uint32_t* count) {
     for (;;) {
       i = (i + 1) & mask_;

@@ -6,11 +6,11 @@
 
 namespace millrace {
 
-/// Keys are spread over so many virtual shards, whatever the class of their table; saved tables say so, and it stays.
-/// Whoever holds a part of a table (a file, a process) holds a range of them.
+/// Number of virtual shards over which keys are distributed, for every table class. Saved tables depend on it, so it
+/// must not change. A part of a table (a file, a process) is a range of them.
 inline constexpr uint32_t kVirtualShards = 1024;
 
-/// By its top bits the key's virtual shard, by its low ones where probing for the key starts.
+/// The top bits are the key's virtual shard; the low bits are where probing starts.
 constexpr uint64_t HashKey(uint64_t key) { return Mix64(key + 0x9E3779B97F4A7C15ULL); }
 constexpr uint32_t ShardOfHash(uint64_t hash) { return static_cast<uint32_t>(hash >> 54); }
 constexpr uint32_t VirtualShardOf(uint64_t key) { return ShardOfHash(HashKey(key)); }

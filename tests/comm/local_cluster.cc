@@ -16,11 +16,11 @@
 
 namespace millrace {
 
-/// Where the ranks meet for collectives. Each shows what it brings; when all are there each takes what it needs of the
-/// others, and nobody leaves before all have taken.
+/// Meeting point of the ranks for collectives. Each publishes its data; once all are there, each reads what it needs,
+/// and nobody leaves before all have done so.
 class LocalCluster::MeetingPoint {
  public:
-  /// What a rank brings: one of the three, by what it calls.
+  /// A rank's data: one of the three, depending on its call.
   struct Offer {
     CollectiveCall call;
     std::span<const std::string> strings = {};
@@ -30,7 +30,7 @@ class LocalCluster::MeetingPoint {
 
   explicit MeetingPoint(int size) : offers_(static_cast<size_t>(size)) {}
 
-  /// Calls `take` with the offers of all ranks. kInternal, for all from then on, when they do not fit together.
+  /// Calls `take` with the offers of all ranks. Fails with kInternal, for all from then on, if they do not match.
   template <class Take>
   Status Meet(int rank, const Offer& offer, const Take& take) {
     std::unique_lock lock(mutex_);
@@ -45,10 +45,10 @@ class LocalCluster::MeetingPoint {
     } else {
       changed_.wait(lock, [&] { return meeting_ != meeting || !failure_.ok(); });
     }
-    // A meeting that began goes on when a rank is lost now: the others look at what this one brought.
+    // A started meeting continues if a rank is lost now, because the others read this one's data.
     if (meeting_ == meeting) return failure_;
     lock.unlock();
-    // Without memory, too, this rank must reach the end, where the others wait for it.
+    // Even without memory this rank must reach the end, where the others wait for it.
     Status taken = Caught("a collective of ranks", [&] {
       take(offers_);
       return Status::Ok();
@@ -82,10 +82,10 @@ class LocalCluster::MeetingPoint {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Offer> offers_;
-  size_t here_ = 0;       ///< ranks that wait for the others
-  size_t taken_ = 0;      ///< ranks that have taken what they need
-  uint64_t meeting_ = 0;  ///< meetings that have begun
-  uint64_t ends_ = 0;     ///< meetings that have ended
+  size_t here_ = 0;       ///< ranks waiting for the others
+  size_t taken_ = 0;      ///< ranks that have read what they need
+  uint64_t meeting_ = 0;  ///< number of started meetings
+  uint64_t ends_ = 0;     ///< number of ended meetings
   Status failure_;
 };
 
@@ -94,12 +94,12 @@ class LocalCluster::Rank : public Communicator {
   Rank(LocalCluster* cluster, int number)
       : cluster_(cluster), number_(number), thread_([this](const std::stop_token& stop) { inbox_.Serve(stop); }) {}
 
-  /// Its number since the cluster was made; rank() counts those that are left.
+  /// Its initial number; rank() counts only remaining ranks.
   int number() const { return number_; }
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(ranks_.size()); }
 
-  /// Begins as rank `rank` of `ranks`.
+  /// Starts as rank `rank` of `ranks`.
   void Begin(int rank, std::vector<Rank*> ranks, std::shared_ptr<MeetingPoint> meeting_point) {
     inbox_.Reset();
     rank_ = rank;
@@ -133,7 +133,7 @@ class LocalCluster::Rank : public Communicator {
   }
 
   Status SumOverRanks(std::span<int64_t> values) override {
-    // Into memory of its own: the others read the values until all have their sums. Unsigned, so that a sum may wrap.
+    // Uses separate memory, because the others read the values until all have their sums. Unsigned, so sums can wrap.
     std::vector<uint64_t> sums(values.size());
     MR_TRY(Meet({.call = {"SumOverRanks", 0, values.size()}, .values = values}, [&](const Offers& offers) {
       for (const auto& offer : offers) {
@@ -187,7 +187,7 @@ class LocalCluster::Rank : public Communicator {
   std::shared_ptr<MeetingPoint> meeting_point_;
   std::atomic<int64_t> bytes_sent_{0};
   Inbox inbox_;
-  std::jthread thread_;  ///< last, so that it ends before what it uses
+  std::jthread thread_;  ///< last member: ends before what it uses
 };
 
 LocalCluster::LocalCluster(int size) {
@@ -196,7 +196,7 @@ LocalCluster::LocalCluster(int size) {
 }
 
 LocalCluster::~LocalCluster() {
-  // All of them first: a receiver of one may send to another.
+  // Stop all first: the receiver of one can send to another.
   for (const auto& rank : ranks_) rank->Stop();
 }
 
@@ -217,9 +217,9 @@ void LocalCluster::Lose(int number) {
   const std::lock_guard lock(mutex_);
   if (!lost_.insert(number).second) return;
   const Status lost = LostRank(ranks_[static_cast<size_t>(number)]->rank(), static_cast<int>(left_.size()));
-  // Of those, too, that learnt of it before, and wait for this one to shrink with them.
+  // Also notifies ranks that knew already and wait for this one to shrink with them.
   for (Rank* const rank : left_) rank->Fail(lost);
-  // Last: who learns of it there finds its other calls failing, too.
+  // Last: a rank that notices it here must also see its other calls fail.
   meeting_point_->Fail(lost);
   changed_.notify_all();
 }

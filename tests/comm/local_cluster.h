@@ -12,12 +12,12 @@
 
 namespace millrace {
 
-/// Ranks that are threads of this process.
+/// Ranks as threads of this process.
 ///
-/// Each rank has a communicator, which the cluster owns, and a thread that hands over its messages, so that a rank that
-/// computes still answers. A message is moved, not copied; a collective copies once.
+/// The cluster owns a communicator per rank and a thread that delivers its messages, so that a computing rank still
+/// answers. Messages are moved, not copied; a collective copies once.
 ///
-/// The destructor joins the threads; it drops messages that nobody took. By then no call runs, and nobody calls again.
+/// The destructor joins the threads and drops undelivered messages; no call may run then or later.
 class LocalCluster {
  public:
   /// `size` is at least 1.
@@ -29,27 +29,27 @@ class LocalCluster {
   int size() const { return static_cast<int>(ranks_.size()); }
   Communicator& rank(int r) const;
 
-  /// Lets all ranks, it too, see that a rank is lost, by the number that it had at first. Any thread but those that
-  /// take messages.
+  /// Makes all ranks, including it, see the loss of a rank, given by its initial number. Any thread except those that
+  /// receive messages.
   void Lose(int number);
 
  private:
   class Rank;
   class MeetingPoint;
 
-  /// The ranks that are not lost begin anew.
+  /// Restarts the ranks that are not lost.
   void Begin();
-  /// Lets a rank wait for the others that are left, and begin anew with them. False where none is lost, or it is.
+  /// Lets a rank wait for the other remaining ones and restart with them. False if none is lost, or if it is lost.
   bool Shrink(const Rank& rank);
 
-  std::vector<std::unique_ptr<Rank>> ranks_;  ///< by their numbers
-  std::mutex mutex_;                          // of what follows
+  std::vector<std::unique_ptr<Rank>> ranks_;  ///< by initial number
+  std::mutex mutex_;                          // guards the members below
   std::condition_variable changed_;
-  std::set<int> lost_;  ///< numbers, of all time
+  std::set<int> lost_;  ///< initial numbers of all lost ranks
   std::shared_ptr<MeetingPoint> meeting_point_;
-  std::vector<Rank*> left_;  ///< since ranks began anew last
+  std::vector<Rank*> left_;  ///< remaining ranks since the last restart
   size_t shrinking_ = 0;     ///< ranks in Shrink
-  uint64_t rounds_ = 0;      ///< how often they began
+  uint64_t rounds_ = 0;      ///< number of restarts
 };
 
 }  // namespace millrace

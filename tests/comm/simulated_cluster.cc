@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kBroadcast = "Broadcast";
 
-/// What a rank brings to a collective.
+/// A rank's data for a collective.
 struct Offer {
   CollectiveCall call;
   std::span<const std::string> out = {};
@@ -37,14 +37,14 @@ struct Message {
   int64_t ready_at;
 };
 
-/// The simulation that the calling thread is a rank of.
+/// The simulation to which the calling thread belongs.
 thread_local const void* own_simulation = nullptr;
 
 bool Has(const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
 
 }  // namespace
 
-/// A run. Whoever holds the baton runs, and alone touches what is not said to be under the mutex.
+/// A run. Only the thread with the baton runs, and only it accesses members not marked as guarded by the mutex.
 class SimulatedCluster::Simulation {
  public:
   Simulation(const SimulationOptions& options, std::vector<SimulatedEvent>* events);
@@ -52,14 +52,14 @@ class SimulatedCluster::Simulation {
   /// Runs the ranks' threads.
   Status Run(const std::function<void(Communicator&)>& body);
 
-  // Of the ranks, for their own calls. Whoever calls holds the baton.
+  // Calls of the ranks, which hold the baton.
   Status Check(int rank) const;
   void SetReceiver(int rank, MessageReceiver* receiver);
   Status Send(int rank, int to, std::string message);
   Status WaitUntil(int rank, const std::function<bool()>& done);
   Status Join(int rank, const Offer& offer);
   Status Shrink(int rank);
-  /// By rank, the numbers that the ranks which are left had at first. All calls above take such numbers.
+  /// By rank, the initial numbers of the remaining ranks. The functions above take initial numbers.
   const std::vector<int>& left() const { return left_; }
 
  private:
@@ -68,15 +68,15 @@ class SimulatedCluster::Simulation {
 
   struct RankState {
     Doing doing = Doing::kRuns;
-    const std::function<bool()>* done = nullptr;  ///< of kWaits
-    std::string_view call = "WaitUntil";          ///< of kMeets
-    size_t meeting = 0;                           ///< collectives that it joined before, this one included
+    const std::function<bool()>* done = nullptr;  ///< for kWaits
+    std::string_view call = "WaitUntil";          ///< for kMeets
+    size_t meeting = 0;                           ///< number of joined collectives, including this one
     MessageReceiver* receiver = nullptr;
     Status failure;
     bool is_lost = false;
     std::condition_variable has_baton;
   };
-  /// A collective that not all ranks have left.
+  /// A collective that some ranks have not left yet.
   struct Meeting {
     CollectiveCall first;
     int first_rank = 0;
@@ -93,8 +93,8 @@ class SimulatedCluster::Simulation {
     return ways_[static_cast<size_t>(from) * ranks_.size() + static_cast<size_t>(to)];
   }
 
-  /// Lets events happen until `me` is chosen to go on, or, when it has ended, until another rank is; at the end of all,
-  /// until none is left.
+  /// Processes events until `me` may continue, or, if it has ended, until another rank may; after the last, until none
+  /// is left.
   void Switch(int me);
   std::vector<SimulatedEvent> Choices();
   void Happen(SimulatedEvent event);
@@ -102,7 +102,7 @@ class SimulatedCluster::Simulation {
   void Meet(const SimulatedEvent& event);
   void LoseWhoIsDue();
   bool SkipTime();
-  /// Those that wait in Shrink begin anew.
+  /// Restarts the ranks that wait in Shrink.
   void ShrinkAll();
   void FailAll(const Status& status);
   void Fail(int rank, const Status& status);
@@ -110,27 +110,27 @@ class SimulatedCluster::Simulation {
   bool AreApart(int a, int b) const;
   bool IsAnyoneApart() const;
   void GiveBaton(int rank);
-  /// False when the run was given up before it began.
+  /// False if the run was aborted before it began.
   bool AwaitBaton(int rank);
 
   const SimulationOptions& options_;
   std::vector<SimulatedEvent>* const events_;
   Rng rng_;
   int64_t time_ = 0;
-  std::deque<RankState> ranks_;            // deque: they do not move
-  std::vector<std::deque<Message>> ways_;  ///< by sender, receiver
+  std::deque<RankState> ranks_;            // deque: stable addresses
+  std::vector<std::deque<Message>> ways_;  ///< by sender and receiver
   std::map<size_t, Meeting> meetings_;     ///< by RankState::meeting
-  std::vector<SimulatedEvent> notices_;    ///< kTell events that are due
+  std::vector<SimulatedEvent> notices_;    ///< pending kTell events
   std::vector<bool> losses_done_;
   std::vector<int> left_;
-  int shrunk_ = 0;  ///< how often
+  int shrunk_ = 0;  ///< number of shrinks
   bool is_delivering_ = false;
-  Status failure_;  ///< what the run failed with
+  Status failure_;  ///< failure of the run
 
   static constexpr int kNobody = -1;
   static constexpr int kAbandoned = -2;
   std::mutex mutex_;
-  int holder_ = kNobody;  ///< of the baton; under mutex_
+  int holder_ = kNobody;  ///< holder of the baton; under mutex_
 };
 
 class SimulatedCluster::Rank : public Communicator {
@@ -187,7 +187,7 @@ class SimulatedCluster::Rank : public Communicator {
 
   Simulation* const simulation_;
   const int number_;
-  std::vector<int> left_;  ///< numbers by rank
+  std::vector<int> left_;  ///< initial numbers by rank
   int rank_ = 0;
   int size_ = 0;
   int64_t bytes_sent_ = 0;
@@ -258,7 +258,7 @@ Status SimulatedCluster::Simulation::WaitUntil(int rank, const std::function<boo
     state.done = &done;
   }
   Switch(rank);
-  // Still there: it was not the messages that ended the waiting.
+  // Still set: not a message ended the waiting.
   if (std::exchange(state.done, nullptr) != nullptr) return state.failure;
   return Status::Ok();
 }
@@ -288,7 +288,7 @@ Status SimulatedCluster::Simulation::Join(int rank, const Offer& offer) {
   }
   Switch(rank);
   if (state.is_lost) return state.failure;
-  // Still there: it was not the others that ended the waiting.
+  // Still registered: not the others ended the waiting.
   const auto found = meetings_.find(number);
   if (found != meetings_.end() && found->second.offers[static_cast<size_t>(rank)] != nullptr) {
     found->second.offers[static_cast<size_t>(rank)] = nullptr;
@@ -422,7 +422,7 @@ void SimulatedCluster::Simulation::Deliver(SimulatedEvent* event) {
 }
 
 void SimulatedCluster::Simulation::Meet(const SimulatedEvent& event) {
-  // In a collective of all, all are in the same.
+  // In a collective of all, every rank has the same number.
   const auto found = meetings_.find(At(event.to == kNobody ? left_[0] : event.to).meeting);
   Meeting& meeting = found->second;
   const auto leave = [&](int rank) {
@@ -490,7 +490,7 @@ void SimulatedCluster::Simulation::FailAll(const Status& status) {
 void SimulatedCluster::Simulation::Fail(int rank, const Status& status) {
   RankState& state = At(rank);
   if (state.failure.ok()) state.failure = status;
-  // Who shrinks waits on for those that are left, but for itself being lost.
+  // A shrinking rank keeps waiting for the remaining ones, unless it is lost itself.
   const bool waits_on = state.doing == Doing::kShrinks && !state.is_lost && failure_.ok();
   if (state.doing != Doing::kEnded && !waits_on) state.doing = Doing::kRuns;
 }

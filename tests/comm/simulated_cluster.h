@@ -10,17 +10,16 @@
 
 namespace millrace {
 
-/// What happens to the ranks of a simulation. Time is counted in events (SimulatedEvent).
+/// Settings of a simulation. Time is counted in events (SimulatedEvent).
 struct SimulationOptions {
-  /// Messages between the ranks of `one` and those of `other` wait from event `begin` to before event `end`, and so do
-  /// collectives.
+  /// From event `begin` until `end`, messages and collectives between the ranks of `one` and those of `other` wait.
   struct Partition {
     std::vector<int> one;
     std::vector<int> other;
     int64_t begin = 0;
     int64_t end = 0;
   };
-  /// Rank `rank`, by the number that it had at first, is lost at event `at`, if its body still runs then.
+  /// Loses rank `rank`, given by its initial number, at event `at`, if its body still runs.
   struct Loss {
     int rank = 0;
     int64_t at = 0;
@@ -28,29 +27,29 @@ struct SimulationOptions {
 
   int size = 2;
   uint64_t seed = 0;
-  /// A message is under way for 0 to so many events, as the seed decides.
+  /// Maximum delay of a message in events; the seed chooses from 0.
   int64_t longest_delay = 0;
   std::vector<Partition> partitions = {};
   std::vector<Loss> losses = {};
-  /// Bodies that go on for longer are stopped with a failure.
+  /// Longer runs are stopped with a failure.
   int64_t most_events = 10'000'000;
 };
 
-/// What a simulation chose next.
+/// A scheduling decision of the simulation.
 struct SimulatedEvent {
   enum class Kind : uint8_t {
-    kRun,      ///< rank `to` goes on
-    kDeliver,  ///< a message of `from` goes to the receiver of `to`
-    kMeet,     ///< a collective's bytes have arrived: of `from` at `to` in a broadcast, of all at all otherwise
+    kRun,      ///< rank `to` runs
+    kDeliver,  ///< a message of `from` reaches the receiver of `to`
+    kMeet,     ///< a collective's data arrives: from `from` at `to` in a broadcast, from all at all otherwise
     kLose,     ///< rank `to` is lost
-    kTell,     ///< rank `to` learns that `from` is lost
-    kShrink,   ///< those that are left begin anew
+    kTell,     ///< rank `to` notices the loss of `from`
+    kShrink,   ///< the remaining ranks restart
   };
   int64_t time = 0;
   Kind kind = Kind::kRun;
   int from = 0;
   int to = 0;
-  uint32_t checksum = 0;  ///< of a message's bytes
+  uint32_t checksum = 0;  ///< checksum of a message
 
   bool operator==(const SimulatedEvent&) const = default;
 };
@@ -58,17 +57,16 @@ struct SimulatedEvent {
 /// "17 deliver 0 to 1 (5a0c33f1)".
 std::string ToString(const SimulatedEvent& event);
 
-/// Ranks that are threads of which one runs at a time. A seed chooses which, and which message arrives next: the same
-/// seed, options and bodies give the same events, and another seed may give another order of them. For tests.
+/// Ranks as threads, of which one runs at a time. A seed chooses the rank to run and the next message to arrive: the
+/// same seed, options and bodies give the same events, and another seed can give another order. For tests.
 ///
-/// Another rank or a message may be chosen whenever a body sends, waits, or calls a collective, and only there;
-/// messages of a rank to another stay in order. Who runs calls the receivers of the others: between its calls a rank
-/// takes no messages. The root of a broadcast goes on before the others have come. When a rank is lost its next call
-/// fails; its messages that are under way may arrive, those to it do not; the others learn of it one by one, and go on
-/// for a while.
+/// Scheduling happens only when a body sends, waits, or calls a collective; messages between two ranks stay in order.
+/// The running rank calls the receivers of the others: between its calls a rank receives nothing. The root of a
+/// broadcast continues before the others have joined. After a rank is lost, its next call fails. Messages it sent can
+/// still arrive, messages to it do not. The others notice one by one and continue until then.
 ///
-/// Only a body's own thread, and a receiver, may use its communicator: another thread is refused with kInternal, and so
-/// is a receiver that waits.
+/// Only a body's thread, and a receiver, can use its communicator: another thread, or a receiver that waits, fails with
+/// kInternal.
 class SimulatedCluster {
  public:
   explicit SimulatedCluster(SimulationOptions options);
@@ -76,10 +74,10 @@ class SimulatedCluster {
   SimulatedCluster(const SimulatedCluster&) = delete;
   SimulatedCluster& operator=(const SimulatedCluster&) = delete;
 
-  /// Runs `body` as each rank, and returns when all have ended. Each run begins anew, with communicators of its own.
+  /// Runs `body` as each rank, and returns when all have ended. Each run starts new, with new communicators.
   ///
-  /// kInternal when nobody could go on, although bodies waited: with who waited for what, and so do their calls. What a
-  /// body throws is returned as a failure, too.
+  /// Fails with kInternal if all bodies wait (a deadlock; the message lists who waits for what, and their calls fail
+  /// likewise), if the run exceeds most_events, or for a size below 1; with the converted exception if a body throws.
   Status Run(const std::function<void(Communicator&)>& body);
 
   /// The events of the last run.

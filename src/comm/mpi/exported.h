@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-/// What the program looks for in the shared object: a text that must be its own, and then a function.
+/// Symbols that the program looks up in the shared object: a tag that must equal its own, and a function.
 inline constexpr char kMpiTagSymbol[] = "millrace_mpi_tag";
 inline constexpr char kMpiOpenSymbol[] = "millrace_mpi_open";
 
 using MpiTagFn = const char* (*)();
 using MpiOpenFn = void (*)(std::unique_ptr<Communicator>* communicator, Status* status);
 
-/// Two sides with the same text agree about the classes that they share.
+/// Equal tags guarantee compatible shared classes.
 inline std::string MpiTag() { return "Millrace " + std::string(MillraceVersion()) + ", compiler " __VERSION__; }
 
 }  // namespace millrace

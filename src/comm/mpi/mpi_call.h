@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-/// Counts of MPI are int, and transports have limits of their own: nothing longer is given to one call.
+/// Maximum size per MPI call: MPI's counts are int, and transports have further limits.
 inline constexpr size_t kMpiPiece = size_t{32} << 20;
 
-/// Ok, or kUnavailable with what MPI says of `error`: the network, or a rank, is gone. `peer` names the other side, -1
+/// Ok, or kUnavailable with MPI's description of `error`: the network or a rank is gone. `peer` is the other rank; -1:
 /// none.
 Status MpiStatus(const char* call, int error, int peer = -1);
 

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// A type for the bytes of a string where they lie, in blocks, since a count is an int.
+/// A type for a string's bytes in place, in blocks, because a count is an int.
 Status MakeType(std::string& bytes, MPI_Datatype* type, int* count) {
   *count = 0;
   *type = MPI_BYTE;
@@ -117,7 +117,7 @@ Status MpiAllToAll::ExchangeBytes(MPI_Comm comm, MPI_Request* request) {
     MR_TRY(MakeType(out_[r], &out_types_[r], &out_counts_[r]));
     MR_TRY(MakeType(in_[r], &in_types_[r], &in_counts_[r]));
   }
-  // Not MPI_Ialltoallv: it wants all strings in one buffer, and its displacements are int, too.
+  // Not MPI_Ialltoallv, which needs all strings in one buffer and int displacements.
   return MpiStatus("MPI_Ialltoallw",
                    MPI_Ialltoallw(MPI_BOTTOM, out_counts_.data(), zeros_.data(), out_types_.data(), MPI_BOTTOM,
                                   in_counts_.data(), zeros_.data(), in_types_.data(), comm, request));

@@ -14,21 +14,21 @@
 
 namespace millrace {
 
-/// A collective that is under way: calls of MPI that do not block, one after the other. Made and read by who calls the
-/// collective; Poll is for the thread that may call MPI.
+/// A collective in progress, as a sequence of nonblocking MPI calls. The calling thread creates and reads it; only the
+/// thread that may call MPI calls Poll.
 ///
-/// Its buffers are its own, for when a rank is lost MPI never lets go of them.
+/// It owns its buffers, because MPI never releases them after a rank is lost.
 class MpiCollective {
  public:
   virtual ~MpiCollective() = default;
 
-  /// Carries on. True in `moved` when a call of MPI ended or began, in `done` when the last one ended.
+  /// Makes progress. Sets `moved` if an MPI call ended or started, `done` if the last one ended. Fails like MpiStatus.
   Status Poll(MPI_Comm comm, bool* moved, bool* done);
-  /// Whether all ranks it needs are there, so that bytes are on their way, which only move while MPI is called.
+  /// Whether all required ranks have joined, so data is in transit, which progresses only while MPI is called.
   virtual bool are_bytes_moving() const { return false; }
 
  protected:
-  /// Starts the next call, or sets `begun` to false when there is none any more.
+  /// Starts the next call, or sets `begun` to false if there is none. Fails like MpiStatus.
   virtual Status Next(MPI_Comm comm, MPI_Request* request, bool* begun) = 0;
 
  private:
@@ -48,7 +48,7 @@ class MpiSum : public MpiCollective {
  public:
   explicit MpiSum(std::span<const int64_t> values) : values_(values.begin(), values.end()) {}
   const std::vector<int64_t>& sums() const { return values_; }
-  // Of the second piece nobody is missing that was there for the first.
+  // After the first piece, all ranks have joined.
   bool are_bytes_moving() const override { return begun_ > kMpiPiece / sizeof(int64_t); }
 
  protected:
@@ -56,12 +56,12 @@ class MpiSum : public MpiCollective {
 
  private:
   std::vector<int64_t> values_;
-  size_t begun_ = 0;  ///< values that a call was made for
+  size_t begun_ = 0;  ///< values for which a call was made
 };
 
 class MpiBroadcast : public MpiCollective {
  public:
-  /// `bytes` counts at the root.
+  /// `bytes` is used only at the root.
   MpiBroadcast(int root, std::string bytes) : root_(root), length_(bytes.size()), bytes_(std::move(bytes)) {}
   std::string& bytes() { return bytes_; }
   bool are_bytes_moving() const override { return begun_ > 0; }
@@ -79,7 +79,7 @@ class MpiBroadcast : public MpiCollective {
 
 class MpiAllToAll : public MpiCollective {
  public:
-  /// `in` gives its strings, to be written to; `copies` those that hold what goes out, from an earlier exchange.
+  /// Writes to the strings of `in`; reuses `copies`, the outgoing strings of an earlier exchange.
   MpiAllToAll(int rank, std::span<const std::string> out, std::vector<std::string>* in,
               std::vector<std::string>* copies);
   std::vector<std::string>& in() { return in_; }
@@ -100,7 +100,7 @@ class MpiAllToAll : public MpiCollective {
   std::vector<std::string> in_;
   std::vector<uint64_t> out_lengths_;
   std::vector<uint64_t> in_lengths_;
-  // What a call may look at until it ends: a type for each string that is not empty.
+  // Buffers that a call can read until it ends: one type per non-empty string.
   std::vector<MPI_Datatype> out_types_;
   std::vector<MPI_Datatype> in_types_;
   std::vector<int> out_counts_;

@@ -15,14 +15,15 @@
 namespace millrace {
 namespace {
 
-// Each has a communicator of its own, so that none of them takes another's messages.
+// Separate MPI communicators, so that none receives another's messages.
 constexpr size_t kMessages = 0;
 constexpr size_t kCollectives = 1;
 constexpr size_t kEnding = 2;
 
 constexpr std::chrono::microseconds kSpin{50};
 constexpr std::chrono::microseconds kYield{200};
-/// While bytes are on their way, until nothing has arrived for so long: then something is slower than they are.
+/// While data is in transit, keep yielding until nothing has arrived for this long: then something else is the
+/// bottleneck.
 constexpr std::chrono::milliseconds kYieldForBytes{100};
 constexpr std::chrono::microseconds kShortestNap{50};
 constexpr std::chrono::microseconds kLongestNap{200};
@@ -34,8 +35,8 @@ Status RankLeft(int rank, int size) {
 
 constexpr int kIsHere = -1;
 
-/// What MPI has where ranks may go on without those that were lost (User Level Failure Mitigation). It is looked for
-/// when it is needed: the MPI that Millrace was built with may be one that has none.
+/// A function of User Level Failure Mitigation, for continuing without lost ranks. Looked up when needed, because the
+/// MPI that Millrace was built with may lack it.
 template <class Function>
 Function* FindUlfm(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
@@ -52,15 +53,15 @@ Status Duplicate(MPI_Comm world, std::array<MPI_Comm, 3>* comms) {
   return Status::Ok();
 }
 
-/// MPI begins and ends once in a process.
+/// MPI can be initialized and finalized once per process.
 std::atomic<bool> was_begun{false};
 
-/// What a program ends with where another rank is lost.
+/// Exit code if another rank is lost.
 constexpr int kExitUnavailable = 3;
 constexpr char kWaitSeconds[] = "MILLRACE_MPI_WAIT_SECONDS";
 
-/// How long ranks wait for each other while MPI begins and ends, if not for ever. Other launchers end all when one is
-/// killed; with mpirun --with-ft Open MPI 5.0.11 tells those that wait nothing.
+/// How long ranks wait for each other at MPI's start and end; nullopt: forever. Other launchers end all ranks when one
+/// is killed; with mpirun --with-ft, Open MPI 5.0.11 does not notify waiting ranks.
 Result<std::optional<std::chrono::seconds>> LongestWait() {
   const char* const given = std::getenv(kWaitSeconds);                        // NOLINT(concurrency-mt-unsafe)
   const char* const goes_on_without = std::getenv("OMPI_MCA_mpi_ft_enable");  // NOLINT(concurrency-mt-unsafe)
@@ -91,7 +92,7 @@ Result<std::unique_ptr<Communicator>> MpiCommunicator::Create() {
       communicator->begun_or_ended_.wait(lock, has_begun);
     } else if (!communicator->begun_or_ended_.wait_for(lock, *longest, has_begun)) {
       lock.unlock();
-      // Nothing but the end of the process ends MPI_Init_thread, in which its thread is.
+      // MPI_Init_thread, in which its thread hangs, ends only with the process.
       static_cast<void>(communicator.release());
       return Unavailable(
           "MPI has not begun within " + std::to_string(longest->count()) +
@@ -239,7 +240,7 @@ Status MpiCommunicator::EnterWithWhoIsLeft(const Status& failure) {
   if (revoke == nullptr || shrink == nullptr || agree == nullptr) return failure;
   int before = 0;
   MR_TRY(MpiStatus("MPI_Comm_size", MPI_Comm_size(world_, &before)));
-  // So that those learn of it, too, that wait for one which is here.
+  // Revoking also notifies ranks that wait for a rank which is still here.
   for (const MPI_Comm comm : comms_) {
     if (comm != MPI_COMM_NULL) MR_TRY(MpiStatus("MPIX_Comm_revoke", revoke(comm)));
   }
@@ -253,7 +254,7 @@ Status MpiCommunicator::EnterWithWhoIsLeft(const Status& failure) {
     MR_TRY(MpiStatus("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN)));
     std::array<MPI_Comm, 3> comms{};
     int can_go_on = Duplicate(world, &comms).ok() ? 1 : 0;
-    // All go on with these, or, where one more is lost meanwhile, none.
+    // Either all continue with these, or, if another rank is lost meanwhile, none.
     if (agree(world, &can_go_on) != MPI_SUCCESS || can_go_on == 0) continue;
     world_ = world;
     comms_ = comms;
@@ -275,7 +276,7 @@ void MpiCommunicator::WorkUntil(const std::function<bool()>& done) {
     bool moved = false;
     const Status status = Caught("the thread of MPI", [&] { return Work(&moved); });
     if (!status.ok()) {
-      // Whatever it was, what MPI still holds is unknown.
+      // In any case, MPI's remaining state is unknown.
       is_broken_ = true;
       Fail(status);
     }
@@ -381,7 +382,7 @@ Status MpiCommunicator::CarryOnCall(bool* moved) {
 void MpiCommunicator::MissWhoLeft() {
   for (const int r : left_) {
     const int blamed = blamed_[static_cast<size_t>(r)];
-    // What it sent has been taken by now, where there is a receiver.
+    // Everything it sent has been delivered by now, if there is a receiver.
     if (inbox_.FailWaits(RankLeft(blamed, size_)) && missed_ < 0) missed_ = blamed;
     if (call_ == nullptr || calls_ <= calls_of_left_[static_cast<size_t>(r)]) continue;
     if (missed_ < 0) missed_ = blamed;
@@ -412,7 +413,7 @@ Status MpiCommunicator::End() {
   for (int r = 0; r < size_; ++r) {
     if (r != rank_) MR_TRY(transport_->Send(r, MpiMessages::Farewell{.collectives = calls_, .missed = missed_}));
   }
-  // Until all are here messages of others may still come, and MPI wants them received.
+  // Until all have joined, messages of others can still arrive, and MPI requires receiving them.
   MPI_Request barrier = MPI_REQUEST_NULL;
   MR_TRY(MpiStatus("MPI_Ibarrier", MPI_Ibarrier(comms_[kEnding], &barrier)));
   Status tested;
@@ -430,7 +431,7 @@ Status MpiCommunicator::End() {
     moved = false;
     MR_TRY(transport_->Poll(&arrivals_, &moved));
   }
-  // It would wait for those that were lost, with Open MPI 5.0.11 often for ever.
+  // It would wait for the lost ranks, with Open MPI 5.0.11 often forever.
   if (world_ != MPI_COMM_WORLD) return Status::Ok();
   std::jthread limit;
   if (longest_wait_.has_value()) {

@@ -25,20 +25,20 @@
 
 namespace millrace {
 
-/// The rank that this process is among those that a launcher of MPI started.
+/// The rank of this process among those started by an MPI launcher.
 ///
-/// One thread makes all calls of MPI, from MPI_Init_thread to MPI_Finalize, none of which blocks, and calls the
-/// receiver. What it is to do waits in a queue. While there is nothing to do it looks for messages without a pause,
-/// then yields, then sleeps for up to 0.2 ms at a time; who queues something wakes it. While bytes are on their way,
-/// which only move while MPI is called, it yields for longer.
+/// One thread makes all MPI calls, from MPI_Init_thread to MPI_Finalize, none of them blocking, and calls the receiver.
+/// Its work is queued. When idle it first polls, then yields, then sleeps for up to 0.2 ms at a time; queuing work
+/// wakes it. While data is in transit, which progresses only while MPI is called, it yields for longer.
 ///
-/// Ranks end together: the destructor tells the others that this one goes, waits until all of them go, and finalizes
-/// MPI, but where ranks were lost: then the process should end. A rank is lost to those that wait for messages when it
-/// goes, or for a collective that it had no part in.
+/// Ranks end together: the destructor announces the end to the others, waits for all, and finalizes MPI. After a lost
+/// rank it does not, and the process should end. A rank counts as lost if it has left while others wait for messages or
+/// for a collective it did not join.
 class MpiCommunicator : public Communicator {
  public:
-  /// Begins MPI, once a process. Waits for the other ranks to do so, no longer than MILLRACE_MPI_WAIT_SECONDS says, or
-  /// two minutes with mpirun --with-ft; where they do not, kUnavailable, and the process should end.
+  /// Initializes MPI, once per process, and waits for the other ranks, up to MILLRACE_MPI_WAIT_SECONDS, or two minutes
+  /// with mpirun --with-ft. Fails with kUnavailable if MPI or the other ranks do not start (the process should then
+  /// end), kInvalidConfig for an invalid setting or if other code initialized MPI, kInternal the second time.
   static Result<std::unique_ptr<Communicator>> Create();
   ~MpiCommunicator() override;
 
@@ -61,7 +61,7 @@ class MpiCommunicator : public Communicator {
     int to;
     std::string bytes;
   };
-  /// A collective and who waits for it.
+  /// A collective and its waiting caller.
   struct Call {
     explicit Call(std::shared_ptr<MpiCollective> c) : collective(std::move(c)) {}
     std::shared_ptr<MpiCollective> collective;
@@ -72,14 +72,14 @@ class MpiCommunicator : public Communicator {
 
   Status RunCollective(std::shared_ptr<MpiCollective> collective);
 
-  // Of the thread.
+  // Run by the MPI thread.
   void Serve();
   Status Begin();
-  /// Begins with the ranks of comms_.
+  /// Starts with the ranks of comms_.
   Status Enter();
-  /// Shrink, as MPI's thread does it; `failure` comes back where that cannot be.
+  /// Implements Shrink on the MPI thread; returns `failure` if that is impossible.
   Status EnterWithWhoIsLeft(const Status& failure);
-  /// Does all that can be done now, and says whether there was anything.
+  /// Does all possible work and reports whether there was any.
   Status Work(bool* moved);
   Status TakeOrders(bool* moved);
   Status TakeArrivals(bool* moved);
@@ -91,19 +91,19 @@ class MpiCommunicator : public Communicator {
   void Fail(const Status& status);
   void EndCall(Status status);
 
-  std::optional<std::chrono::seconds> longest_wait_;  ///< for the other ranks, while MPI begins and ends
+  std::optional<std::chrono::seconds> longest_wait_;  ///< for other ranks, during start and end of MPI
   int rank_ = 0;
   int size_ = 1;
   std::atomic<int64_t> bytes_sent_{0};
-  std::vector<std::string> copies_;  ///< of AllToAll, which one thread at a time calls
+  std::vector<std::string> copies_;  ///< for AllToAll, which one thread at a time calls
   Inbox inbox_;
-  /// By rank: who is to blame that it has left, kIsHere while it has not. Null before MPI has begun.
+  /// By rank: the rank responsible for its leaving; kIsHere while present. Null before MPI starts.
   std::unique_ptr<std::atomic<int>[]> blamed_;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable begun_or_ended_;
   std::condition_variable wake_;
-  bool is_awake_ = false;  ///< somebody wants the thread to look around
+  bool is_awake_ = false;  ///< the thread was asked to look for work
   bool is_ending_ = false;
   bool is_to_shrink_ = false;
   std::optional<Status> begun_;
@@ -111,23 +111,23 @@ class MpiCommunicator : public Communicator {
   std::deque<Message> messages_;
   std::shared_ptr<Call> next_call_;
 
-  // Of the thread alone.
-  MPI_Comm world_ = MPI_COMM_NULL;  ///< of which those that follow are copies
+  // Used only by the MPI thread.
+  MPI_Comm world_ = MPI_COMM_NULL;  ///< the members below are copies of it
   std::array<MPI_Comm, 3> comms_ = {MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
   std::unique_ptr<MpiMessages> transport_;
-  std::vector<std::unique_ptr<MpiMessages>> left_behind_;  ///< of worlds before; MPI may still write to their buffers
+  std::vector<std::unique_ptr<MpiMessages>> left_behind_;  ///< of earlier worlds; MPI can still write to their buffers
   std::shared_ptr<Call> call_;
-  std::vector<std::shared_ptr<MpiCollective>> given_up_;  ///< MPI may still write to their buffers
-  int64_t calls_ = 0;                                     ///< collectives that have begun
-  int missed_ = -1;                                       ///< the rank that this one fails for
+  std::vector<std::shared_ptr<MpiCollective>> given_up_;  ///< MPI can still write to their buffers
+  int64_t calls_ = 0;                                     ///< number of started collectives
+  int missed_ = -1;                                       ///< the rank whose loss this one fails for
   std::vector<int> left_;                                 ///< ranks that have left
-  std::vector<int64_t> calls_of_left_;                    ///< by rank: the collectives it has been in by then
+  std::vector<int64_t> calls_of_left_;                    ///< by rank: the collectives it joined before leaving
   std::vector<MpiMessages::Arrival> arrivals_;
-  bool is_broken_ = false;  ///< MPI is not called any more
+  bool is_broken_ = false;  ///< MPI is no longer called
   Clock::time_point last_work_;
   std::chrono::microseconds nap_{0};
 
-  std::jthread thread_;  ///< last, so that it ends before what it uses
+  std::jthread thread_;  ///< last member: ends before what it uses
 };
 
 }  // namespace millrace

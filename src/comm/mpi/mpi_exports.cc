@@ -1,4 +1,4 @@
-// What the shared object shows: all else of it is hidden.
+// The exported symbols of the shared object; all others are hidden.
 #include <memory>
 #include <string>
 

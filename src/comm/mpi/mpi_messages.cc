@@ -9,13 +9,13 @@
 namespace millrace {
 namespace {
 
-// What a message of MPI holds.
+// MPI tags.
 constexpr int kWhole = 1;     ///< a message
 constexpr int kLength = 2;    ///< the length of the message whose pieces follow
 constexpr int kPiece = 3;     ///< a piece of it
 constexpr int kFarewell = 4;  ///< a Farewell
 
-/// Messages that are looked for in a row, before anything else has its turn.
+/// Maximum number of messages received in a row before other work.
 constexpr int kMostAtOnce = 32;
 
 }  // namespace
@@ -31,7 +31,7 @@ Status MpiMessages::Start(Sending* sending, int tag, const char* bytes, size_t l
 }
 
 Status MpiMessages::Send(int to, std::string message) {
-  // In the list before MPI sees its address: it stays there until it has left.
+  // Added to the list first, because MPI needs a stable address until it is sent.
   Sending& sending = sending_.emplace_back();
   sending.to = to;
   sending.bytes = std::move(message);

@@ -14,40 +14,39 @@
 
 namespace millrace {
 
-/// Sends and receives messages of any length through an MPI communicator that has nothing else in it. Never blocks.
+/// Sends and receives messages of any length over a dedicated MPI communicator. Never blocks.
 ///
-/// A long message is cut into pieces. Those from one rank arrive in order, since MPI keeps the order of what is sent
-/// from one rank to another. One thread, the one that may call MPI. Failures of MPI come back and are final.
+/// Long messages are split into pieces. Messages from one rank arrive in order, because MPI preserves it. Used by the
+/// one thread that may call MPI. Functions fail like MpiStatus; such failures are final.
 class MpiMessages {
  public:
-  /// The last thing that is heard of a rank.
+  /// The last message of a rank.
   struct Farewell {
-    int64_t collectives = 0;  ///< that it has been in
-    int64_t missed = -1;      ///< the rank that left it in the lurch, -1 when it goes of itself
+    int64_t collectives = 0;  ///< number of collectives it joined
+    int64_t missed = -1;      ///< the lost rank that made it leave; -1: it leaves regularly
   };
   struct Arrival {
     int from = 0;
     std::string bytes;
-    std::optional<Farewell> farewell;  ///< in place of bytes
+    std::optional<Farewell> farewell;  ///< instead of bytes
   };
 
   MpiMessages(MPI_Comm comm, int size);
 
   Status Send(int to, std::string message);
   Status Send(int to, const Farewell& farewell);
-  /// Carries on with what is under way, and puts what has arrived behind `arrivals`. True in `moved` when anything
-  /// happened.
+  /// Makes progress and appends received messages to `arrivals`. Sets `moved` if anything happened.
   Status Poll(std::vector<Arrival>* arrivals, bool* moved);
-  /// Whether bytes are on their way, which only move while MPI is called.
+  /// Whether data is in transit, which progresses only while MPI is called.
   bool are_bytes_moving() const { return receiving_ > 0 || !sending_.empty(); }
-  /// Whether all that was sent has left.
+  /// Whether everything sent has left.
   bool all_sent() const { return sending_.empty(); }
 
  private:
   struct Sending {
     int to = 0;
     std::string bytes;
-    uint64_t length = 0;  ///< what the announcement of a long message consists of
+    uint64_t length = 0;  ///< content of the announcement of a long message
     std::vector<MPI_Request> requests;
   };
   struct Receiving {
@@ -56,13 +55,13 @@ class MpiMessages {
     MPI_Request request = MPI_REQUEST_NULL;
   };
   struct Source {
-    std::deque<Receiving> receiving;  ///< in the order of sending
-    uint64_t announced = 0;           ///< the length of a message whose pieces come
+    std::deque<Receiving> receiving;  ///< in sending order
+    uint64_t announced = 0;           ///< length of a message whose pieces are arriving
     std::string pieces;
   };
 
   Status Start(Sending* sending, int tag, const char* bytes, size_t length);
-  /// Posts a receive for whatever has come to the door.
+  /// Posts a receive for each arriving message.
   Status Receive(bool* moved);
   Status Finish(int from, std::vector<Arrival>* arrivals, bool* moved);
   void Take(int from, Receiving received, std::vector<Arrival>* arrivals);
@@ -70,7 +69,7 @@ class MpiMessages {
   const MPI_Comm comm_;
   std::list<Sending> sending_;
   std::vector<Source> sources_;  ///< by rank
-  size_t receiving_ = 0;         ///< receives that are posted
+  size_t receiving_ = 0;         ///< number of posted receives
 };
 
 }  // namespace millrace

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// The settings of both Adams of tables with counts (table/ctr_rule.h).
+/// Settings of both Adam rules of tables with counts (table/ctr_rule.h).
 struct CtrAdamSettings {
   float lr;
   float beta1;
@@ -20,7 +20,7 @@ struct CtrAdamSettings {
         beta1(static_cast<float>(desc.beta1_decay_rate())),
         beta2(static_cast<float>(desc.beta2_decay_rate())),
         epsilon(static_cast<float>(desc.ada_epsilon())) {}
-  /// What CtrRule::Describe says of the rule of this name.
+  /// The text of CtrRule::Describe for the rule of this name.
   std::string Describe(std::string_view rule) const {
     std::ostringstream text;
     text << rule << " beta1=" << beta1 << " beta2=" << beta2 << " epsilon=" << epsilon;
@@ -28,7 +28,7 @@ struct CtrAdamSettings {
   }
 };
 
-/// Those of both Adagrads.
+/// Settings of both Adagrad rules.
 struct CtrAdagradSettings {
   float lr;
   float initial;

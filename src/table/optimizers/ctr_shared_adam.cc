@@ -8,8 +8,8 @@
 namespace millrace {
 namespace {
 
-/// Adam whose m and v are one for all weights: each weight takes a step by the m and v that its own gradient would
-/// make, and what is kept is their mean. Paddle's SparseSharedAdamSGDRule.
+/// Adam with one m and one v for all weights: each weight's step uses the m and v that its gradient would give, and the
+/// means are stored. Paddle's SparseSharedAdamSGDRule.
 class SharedAdamCtrRule final : public CtrRule {
  public:
   SharedAdamCtrRule(size_t dim, const SparseAdamSGDParameter& desc, Bounds bounds)

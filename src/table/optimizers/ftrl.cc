@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Rates fall with the lr_power of the sum of squares.
+/// Learning rates decrease with the power lr_power of the sum of squares.
 class FtrlRows final : public RowOptimizer {
  public:
   FtrlRows(int dim, const FtrlDesc& desc)
@@ -35,7 +35,7 @@ class FtrlRows final : public RowOptimizer {
   }
 
  private:
-  static constexpr float kRoot = -0.5F;  ///< the power that kernels/racy.h has kernels of
+  static constexpr float kRoot = -0.5F;  ///< the power supported by kernels/racy.h
   float beta_;
   float l1_;
   float l2_;

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// A rule whose gradients have l1 sign(w) + l2 w on top: of the rows that are updated, each time that they are.
+/// A rule with l1 sign(w) + l2 w added to gradients: only for updated rows, at each update.
 class PenalizedRows final : public RowOptimizer {
  public:
   PenalizedRows(std::unique_ptr<RowOptimizer> rule, int dim, float start, const Regularization& penalty)
@@ -18,7 +18,7 @@ class PenalizedRows final : public RowOptimizer {
 
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
-    // Kept by each thread, so that a warm batch allocates nothing.
+    // Per thread, so a warm batch does not allocate.
     thread_local std::vector<float> penalized;
     thread_local std::vector<float> weights;
     penalized.assign(gradients, gradients + count * dim());
@@ -33,7 +33,7 @@ class PenalizedRows final : public RowOptimizer {
     }
     rule_->Update(kernels, step, rows, penalized.data(), count);
   }
-  /// A run that goes on takes other penalties.
+  /// A resumed run can use other regularization.
   std::string Describe() const override { return rule_->Describe(); }
 
  private:
@@ -46,7 +46,7 @@ class PenalizedRows final : public RowOptimizer {
 
 std::unique_ptr<RowOptimizer> MakePenalizedRows(std::unique_ptr<RowOptimizer> rule, int dim,
                                                 const Regularization& penalty) {
-  // What the rule's state starts from is what it would have started itself.
+  // The rule's initial state, as it would initialize it.
   std::vector<float> start(static_cast<size_t>(rule->state_floats()));
   rule->InitState(start.data());
   const float first = start.empty() ? 0 : start[0];
