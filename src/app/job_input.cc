@@ -16,7 +16,8 @@ Result<JobAndEnvironment> LoadInputJob(const InputJob& job, std::stop_token stop
   request.needs_model = false;
   request.stop = stop;
   MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request), std::nullopt, &environment));
-  MR_TRY(PrepareFeatures({.terminal = stderr}, loaded.environment, std::move(stop), &loaded.config));
+  const std::unique_ptr<RankGroup> alone = RankGroup::Solo();
+  MR_TRY(PrepareFeatures({.ranks = *alone, .terminal = stderr}, loaded.environment, std::move(stop), &loaded.config));
   return loaded;
 }
 
