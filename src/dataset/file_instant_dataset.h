@@ -22,8 +22,8 @@ class DataFeedDesc;
 class FileInstantDataset final : public Dataset {
  public:
   /// Checks the desc and every file without reading. `feeds` creates desc.name, by default
-  /// MultiSlotFileInstantDataFeed. Fails with kInvalidConfig for a setting that needs text or a file that cannot be
-  /// mapped, kCancelled after a stop request, and with the errors of InputOpener::CheckFiles.
+  /// MultiSlotFileInstantDataFeed. Fails with kInvalidConfig for a wrong setting, one that needs text or a file that
+  /// cannot be mapped, kCancelled after a stop request, and with the errors of InputOpener::CheckFiles.
   static Result<std::unique_ptr<FileInstantDataset>> Create(const DataFeedDesc& desc, std::vector<std::string> files,
                                                             const DataFeedFactory& feeds,
                                                             const std::stop_token& stop = {});

@@ -48,7 +48,7 @@ class FeatureStatistics final : private ValueListener {
   void Put(WireWriter* out) const;
   Status AddFrom(WireReader* in);
 
-  /// Writes the statistics to `states`. Fails with kBadData, naming a feature without any value.
+  /// Writes the statistics to `states`. Fails with kBadData without rows, and for a feature (named) without values.
   Status Finish(FeatureStates* states) const;
 
  private:

@@ -14,8 +14,8 @@ namespace millrace {
 /// The values depend on the seed and the number of restarts.
 class RandomReader final : public ReaderBase {
  public:
-  /// Fails with kInvalidConfig unless low < high and every output is float32 of known sizes (a first -1 is 1), without
-  /// LoD.
+  /// Fails with kInvalidConfig unless low < high, high - low is finite, and every output is float32 of known sizes
+  /// (a first -1 is 1), without LoD.
   static Result<std::unique_ptr<RandomReader>> Create(float low, float high, uint64_t seed,
                                                       std::vector<TensorSpec> shapes);
 
