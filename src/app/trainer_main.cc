@@ -167,6 +167,15 @@ void KeepTrainer(const RankGroup& ranks, TrainerDesc* desc) {
 
 int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
 
+/// What comes next may take long: files that lack columns, and a folder that cannot be had, are told before; nobody
+/// else takes the folder while statistics are taken.
+Result<FileDescriptor> PrepareFolder(const LoadedConfig& config, const Environment& environment,
+                                     const std::string& output_dir, const std::stop_token& stop) {
+  MR_TRY(CheckInputHeaders(config, environment, stop));
+  const bool is_needed = NeedsStatistics(config.desc->data_desc()) && !output_dir.empty() && !FLAGS_validate_only;
+  return is_needed ? MakeOutputFolder(output_dir) : FileDescriptor();
+}
+
 /// Whether the flags ask for no run, only for a look at the job.
 bool OnlyLooks() { return FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty(); }
 
@@ -208,17 +217,8 @@ Status RunTrainer(const CommandLine& line, RankGroup& ranks, const std::stop_tok
       return Status::Ok();
     }
   }
-  // What comes next may take long: files that lack columns, and a folder that cannot be had, are told before; nobody
-  // else takes the folder while statistics are taken.
   Result<FileDescriptor> folder = FileDescriptor();
-  if (leads && FLAGS_print_ops.empty()) {
-    const Status headers = CheckInputHeaders(config, loaded.environment, stop);
-    if (!headers.ok()) {
-      folder = headers;
-    } else if (NeedsStatistics(config.desc->data_desc()) && !output_dir.empty() && !FLAGS_validate_only) {
-      folder = MakeOutputFolder(output_dir);
-    }
-  }
+  if (leads && FLAGS_print_ops.empty()) folder = PrepareFolder(config, loaded.environment, output_dir, stop);
   MR_TRY(ranks.Agree(folder.status()));
   if (FLAGS_print_ops.empty()) {
     const FeaturePreparation how{.ranks = ranks,

@@ -354,68 +354,82 @@ Status DenseExchange::Settle() {
   MR_TRY(Wait());
   ReadCopy(kRest);
   // What each copy has moved since its last exchange, whole.
-  std::vector<std::string> out(ranks());
+  std::vector<std::string> out;
   std::vector<std::string> in;
-  for (int r = 0; r < ranks_->size(); ++r) {
-    std::vector<float> moved;
-    for (const auto& [begin, end] : PartsOf(r, kRest)) {
-      for (size_t i = begin; i < end; ++i) moved.push_back(now_[i] - known_[i]);
-    }
-    const auto [counts_begin, counts_end] = CountsOf(r, kRest);
-    for (size_t i = counts_begin; i < counts_end; ++i) counts_now_[i] -= counts_known_[i];
-    WireWriter to(&out[static_cast<size_t>(r)]);
-    to.Put(UntrainedShare(since_last_, options_.every));
-    to.Put(UntrainedShare(since_parameters_, options_.parameters_every));
-    to.PutAll(std::span<const float>(moved));
-    to.PutAll(std::span<const int64_t>(counts_now_).subspan(counts_begin, counts_end - counts_begin));
-  }
+  for (int r = 0; r < ranks_->size(); ++r) out.push_back(MovedOf(r));
   MR_TRY(ranks_->communicator().AllToAll(out, &in));
   std::string part;
-  {
-    const std::lock_guard lock(mutex_);
-    std::vector<int64_t> counts_moved;
-    std::vector<std::vector<float>>& moved = copies_;  // which are all to be the same
-    for (int r = 0; r < ranks_->size(); ++r) {
-      WireReader from(in[static_cast<size_t>(r)]);
-      const auto of_small = from.Get<float>();
-      const auto of_parameters = from.Get<float>();
-      std::vector<float>& theirs = moved[static_cast<size_t>(r)];
-      from.GetAll(&theirs);
-      if (!TakeCounts(&from, &counts_moved, counts_shared_.size()) || theirs.size() != shared_.size()) {
-        return OthersThanHere(r);
-      }
-      AddTo<int64_t>(counts_moved, counts_shared_.data());
-      std::vector<float>& last_moved = last_moved_[static_cast<size_t>(r)];
-      const size_t small = PartSize(rank(), kSmall);
-      for (size_t i = 0; i < theirs.size(); ++i) {
-        if (kinds_[i] == Kind::kOther) continue;
-        last_moved[i] *= i < small ? of_small : of_parameters;
-        shared_[i] -= weights_[i] * last_moved[i];
-        if (kinds_[i] == Kind::kParameter) held_back_[i] -= (1 - weights_[i]) * last_moved[i];
-        theirs[i] += last_moved[i];
-      }
-      std::fill(last_moved.begin(), last_moved.end(), 0.0f);
-    }
-    for (size_t i = 0; i < shared_.size(); ++i) {
-      float sum = 0;
-      float movers = 0;
-      for (const std::vector<float>& theirs : moved) {
-        sum += theirs[i];
-        if (theirs[i] != 0) ++movers;
-      }
-      const float weight = kinds_[i] != Kind::kOther && movers > 0 ? std::min(weights_[i], 1 / movers) : weights_[i];
-      shared_[i] += weight * sum;
-      if (kinds_[i] == Kind::kParameter) held_back_[i] += (1 - weight) * sum;
-    }
-    if (released_ == 0) std::fill(held_back_.begin(), held_back_.end(), 0.0f);
-    for (std::vector<float>& copy : copies_) copy = shared_;
-    for (std::vector<int64_t>& copy : count_copies_) copy = counts_shared_;
-    WireWriter to(&part);
-    to.PutAll(std::span<const float>(shared_));
-    to.PutAll(std::span<const int64_t>(counts_shared_));
-  }
+  MR_TRY(SettlePart(in, &part));
   std::fill(out.begin(), out.end(), part);
   MR_TRY(ranks_->communicator().AllToAll(out, &in));
+  MR_TRY(TakeSettled(in));
+  since_last_ = 0;
+  since_parameters_ = 0;
+  return Status::Ok();
+}
+
+std::string DenseExchange::MovedOf(int rank) {
+  std::vector<float> moved;
+  for (const auto& [begin, end] : PartsOf(rank, kRest)) {
+    for (size_t i = begin; i < end; ++i) moved.push_back(now_[i] - known_[i]);
+  }
+  const auto [counts_begin, counts_end] = CountsOf(rank, kRest);
+  for (size_t i = counts_begin; i < counts_end; ++i) counts_now_[i] -= counts_known_[i];
+  std::string bytes;
+  WireWriter to(&bytes);
+  to.Put(UntrainedShare(since_last_, options_.every));
+  to.Put(UntrainedShare(since_parameters_, options_.parameters_every));
+  to.PutAll(std::span<const float>(moved));
+  to.PutAll(std::span<const int64_t>(counts_now_).subspan(counts_begin, counts_end - counts_begin));
+  return bytes;
+}
+
+Status DenseExchange::SettlePart(const std::vector<std::string>& in, std::string* part) {
+  const std::lock_guard lock(mutex_);
+  std::vector<int64_t> counts_moved;
+  std::vector<std::vector<float>>& moved = copies_;  // which are all to be the same
+  for (int r = 0; r < ranks_->size(); ++r) {
+    WireReader from(in[static_cast<size_t>(r)]);
+    const auto of_small = from.Get<float>();
+    const auto of_parameters = from.Get<float>();
+    std::vector<float>& theirs = moved[static_cast<size_t>(r)];
+    from.GetAll(&theirs);
+    if (!TakeCounts(&from, &counts_moved, counts_shared_.size()) || theirs.size() != shared_.size()) {
+      return OthersThanHere(r);
+    }
+    AddTo<int64_t>(counts_moved, counts_shared_.data());
+    std::vector<float>& last_moved = last_moved_[static_cast<size_t>(r)];
+    const size_t small = PartSize(rank(), kSmall);
+    for (size_t i = 0; i < theirs.size(); ++i) {
+      if (kinds_[i] == Kind::kOther) continue;
+      last_moved[i] *= i < small ? of_small : of_parameters;
+      shared_[i] -= weights_[i] * last_moved[i];
+      if (kinds_[i] == Kind::kParameter) held_back_[i] -= (1 - weights_[i]) * last_moved[i];
+      theirs[i] += last_moved[i];
+    }
+    std::fill(last_moved.begin(), last_moved.end(), 0.0f);
+  }
+  for (size_t i = 0; i < shared_.size(); ++i) {
+    float sum = 0;
+    float movers = 0;
+    for (const std::vector<float>& theirs : moved) {
+      sum += theirs[i];
+      if (theirs[i] != 0) ++movers;
+    }
+    const float weight = kinds_[i] != Kind::kOther && movers > 0 ? std::min(weights_[i], 1 / movers) : weights_[i];
+    shared_[i] += weight * sum;
+    if (kinds_[i] == Kind::kParameter) held_back_[i] += (1 - weight) * sum;
+  }
+  if (released_ == 0) std::fill(held_back_.begin(), held_back_.end(), 0.0f);
+  for (std::vector<float>& copy : copies_) copy = shared_;
+  for (std::vector<int64_t>& copy : count_copies_) copy = counts_shared_;
+  WireWriter to(part);
+  to.PutAll(std::span<const float>(shared_));
+  to.PutAll(std::span<const int64_t>(counts_shared_));
+  return Status::Ok();
+}
+
+Status DenseExchange::TakeSettled(const std::vector<std::string>& in) {
   counts_known_.clear();
   std::vector<float> values;
   std::vector<int64_t> counts;
@@ -439,8 +453,6 @@ Status DenseExchange::Settle() {
   for (const Place& place : counts_) {
     std::copy_n(counts_known_.data() + place.begin, place.count, place.tensor->mutable_data<int64_t>());
   }
-  since_last_ = 0;
-  since_parameters_ = 0;
   return Status::Ok();
 }
 

@@ -126,6 +126,13 @@ class DenseExchange {
   void Move(std::span<const float> moved, size_t begin);
   /// What another rank, or this one, tells of this rank's part; answers with what it does not know.
   Status Answer(int from, std::string_view request, std::string* answer);
+  /// Steps of Settle. What this rank's copy of a rank's part has moved since its last exchange, whole, as bytes.
+  std::string MovedOf(int rank);
+  /// Adds what all ranks moved (`in`, by rank) to this rank's part, and writes the part to `part`. kInternal for values
+  /// of another job.
+  Status SettlePart(const std::vector<std::string>& in, std::string* part);
+  /// Takes the parts of all ranks over into the tensors.
+  Status TakeSettled(const std::vector<std::string>& in);
   /// Holds back `more` of what parameter `i` moved. What comes now of all that is held back.
   float HoldBack(size_t i, float more);
 

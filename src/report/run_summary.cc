@@ -72,6 +72,40 @@ std::string MoreWorkers(const RunSummary& summary, const std::string& otherwise)
          std::to_string(summary.processors) + " processors train)";
 }
 
+// Of workers that waited for input `wait` seconds, a `share` of their time.
+std::string InputBottleneck(const RunSummary& summary, const Stages& of_passes, double wait, double share) {
+  const std::string readers = MoreReaders(summary);
+  const std::string in_memory =
+      Stage(summary, "load") > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
+  const std::pair<const char*, std::string> reasons[] = {
+      {"named_pipe", "who writes the pipe that is read: write it faster, or files in its place"},
+      {"format", "the Python that reads Parquet or Arrow files: " + readers + in_memory},
+      {"fetch", "input_commands: make them faster, " + readers + ", or copy the files once"},
+      {"pipe", "pipe_command: make it faster, " + readers + ", or prepare the files once"},
+      {"parse", "parsing: " + readers + in_memory},
+      {"decompress", "decompression: " + readers + ", or store the files plain or as zstd"},
+      {"read", "reading files: use a faster disk" + in_memory},
+  };
+  const auto seconds = [&](const auto& reason) { return Stage(of_passes, reason.first); };
+  const auto& [stage, advice] = *std::max_element(
+      std::begin(reasons), std::end(reasons), [&](const auto& a, const auto& b) { return seconds(a) < seconds(b); });
+  const double most = Stage(of_passes, stage);
+  // Out of rows in memory, or of binary files: by the workers themselves.
+  const double batches = Stage(of_passes, "assemble") + Stage(of_passes, "copy") + Stage(of_passes, "find_rows");
+  if (batches > most) {
+    return "workers put batches together " + Percent(share) + " of the time: " +
+           MoreWorkers(summary, "leave slots that the model does not read out of data_desc, or use a faster machine");
+  }
+  const std::string waited = "workers waited for input " + Percent(share) + " of the time";
+  // What is read takes a part of that at least, but for rows that the program has.
+  constexpr double kLittle = 0.1;
+  if (most >= kLittle * wait) return waited + ", mostly on " + advice;
+  return summary.ranks < 2 ? waited
+                           : waited +
+                                 ", mostly for other ranks, which meet at checkpoints and evaluations: have these "
+                                 "less often (checkpoint.every_steps, eval.every_steps)";
+}
+
 // One sentence: where the time went, and what to change. `of_passes` leaves out what loading into memory took.
 std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
   if (summary.run_batches == 0 && summary.examples > 0 && !summary.interrupted) {
@@ -117,37 +151,7 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
            " of the time: " + MoreReaders(summary) +
            (summary.epochs > 1 ? "" : ", or train with QueueDataset, which reads while it trains");
   }
-  if (share > 0.2) {
-    const std::string readers = MoreReaders(summary);
-    const std::string in_memory = load > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
-    const std::pair<const char*, std::string> reasons[] = {
-        {"named_pipe", "who writes the pipe that is read: write it faster, or files in its place"},
-        {"format", "the Python that reads Parquet or Arrow files: " + readers + in_memory},
-        {"fetch", "input_commands: make them faster, " + readers + ", or copy the files once"},
-        {"pipe", "pipe_command: make it faster, " + readers + ", or prepare the files once"},
-        {"parse", "parsing: " + readers + in_memory},
-        {"decompress", "decompression: " + readers + ", or store the files plain or as zstd"},
-        {"read", "reading files: use a faster disk" + in_memory},
-    };
-    const auto seconds = [&](const auto& reason) { return Stage(of_passes, reason.first); };
-    const auto& [stage, advice] = *std::max_element(
-        std::begin(reasons), std::end(reasons), [&](const auto& a, const auto& b) { return seconds(a) < seconds(b); });
-    const double most = Stage(of_passes, stage);
-    // Out of rows in memory, or of binary files: by the workers themselves.
-    const double batches = Stage(of_passes, "assemble") + Stage(of_passes, "copy") + Stage(of_passes, "find_rows");
-    if (batches > most) {
-      return "workers put batches together " + Percent(share) + " of the time: " +
-             MoreWorkers(summary, "leave slots that the model does not read out of data_desc, or use a faster machine");
-    }
-    const std::string waited = "workers waited for input " + Percent(share) + " of the time";
-    // What is read takes a part of that at least, but for rows that the program has.
-    constexpr double kLittle = 0.1;
-    if (most >= kLittle * wait) return waited + ", mostly on " + advice;
-    return summary.ranks < 2 ? waited
-                             : waited +
-                                   ", mostly for other ranks, which meet at checkpoints and evaluations: have these "
-                                   "less often (checkpoint.every_steps, eval.every_steps)";
-  }
+  if (share > 0.2) return InputBottleneck(summary, of_passes, wait, share);
   if (summary.ranks > 1 && exchange > 0.3 * busy) {
     return "ranks waited for each other " + Percent(exchange / busy) + " of the time: " + FewerWorkers(summary) +
            "give each as many lines, raise data_desc.batch_size, or use a faster network";

@@ -351,24 +351,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   is_sound_ = true;
   has_failed_ = is_stopping_ = false;
   fetch_observer_->StartPass(state.epoch, std::exchange(state.metric_window, std::nullopt));
-  Status coordinated;
-  {
-    std::vector<std::jthread> threads;
-    for (size_t i = 0; i < worker_slots_.size(); ++i) {
-      Status started = Caught("training", [&] {
-        threads.emplace_back([this, i] { RunWorker(i); });
-        return Status::Ok();
-      });
-      if (started.ok()) continue;
-      worker_slots_[i].status = std::move(started);
-      EndWorker(i);
-    }
-    coordinated = Caught("training", [&] { return Coordinate(*gate_, stop); });
-    if (!coordinated.ok()) {
-      StopWorkers();
-      gate_->Resume();
-    }
-  }
+  Status coordinated = RunWorkers(stop);
   Result<PassStats> stats = Caught("training", [&] { return dataset().EndPass(); });
   MR_TRY(std::move(coordinated));
   MR_TRY(MergePrivateVars());
@@ -403,6 +386,24 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   gathered_.SetEarlierBadLines({});
   for (MetricAccumulator* accumulator : all_metrics_) accumulator->Clear();
   return Status::Ok();
+}
+
+Status MultiTrainer::RunWorkers(const std::stop_token& stop) {
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < worker_slots_.size(); ++i) {
+    Status started = Caught("training", [&] {
+      threads.emplace_back([this, i] { RunWorker(i); });
+      return Status::Ok();
+    });
+    if (started.ok()) continue;
+    worker_slots_[i].status = std::move(started);
+    EndWorker(i);
+  }
+  Status coordinated = Caught("training", [&] { return Coordinate(*gate_, stop); });
+  if (coordinated.ok()) return coordinated;
+  StopWorkers();
+  gate_->Resume();
+  return coordinated;
 }
 
 void MultiTrainer::RunWorker(size_t index) {

@@ -85,6 +85,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.
   Status PreparePass(const std::stop_token& stop);
   Status RunPass(const std::stop_token& stop);
+  /// Runs the workers' threads to their ends.
+  Status RunWorkers(const std::stop_token& stop);
   /// A worker's thread.
   void RunWorker(size_t index);
   /// The worker's status is there, and it trains no more in this pass.
