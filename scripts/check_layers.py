@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""Checks that every room below src/ looks only downstairs: its includes against the list of src/rooms.txt.
+"""Checks that every room below src/ looks only downstairs, its includes against the list of src/rooms.txt, and that the modules
+of the Python package import each other without a circle.
 
     scripts/check_layers.py [SRC]
 
 A room may include itself and rooms of the lines above its own in that list, but for the pairs in FORBIDDEN. Some
 libraries belong to some rooms alone. A folder of a room whose folders are listed is a room by itself. A room that is not
 in the list is an error, and so is a header that is not there, or more lines in a room than MOST_LINES.
+
+Imports of the package count wherever they are, within functions and for type checkers as well, except those of __init__.py,
+which shows what other modules contain.
 """
 
+import ast
+import graphlib
 import os
 import re
 import sys
@@ -125,9 +131,43 @@ def check(src):
     return complaints
 
 
+def imported(source, modules, folder=""):
+    """Which of `modules` a module of a folder imports; of `from . import a, b` those are a and b."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            prefix = folder if node.level == 1 else ""
+            found |= {prefix + (node.module + "." if node.module else "") + alias.name for alias in node.names}
+            found.add(prefix + (node.module or ""))
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {(node.module + "." + alias.name).removeprefix("millrace.") for alias in node.names}
+            found.add(node.module.removeprefix("millrace."))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.removeprefix("millrace.") for alias in node.names}
+    return found & set(modules)
+
+
+def check_package(package):
+    """The complaint about a circle among the modules of a Python package, in a list."""
+    sources = {}
+    for place, _, files in os.walk(package):
+        for file in files:
+            if file.endswith(".py") and file != "__init__.py":
+                path = os.path.join(place, file)
+                with open(path, encoding="utf-8") as text:
+                    sources[os.path.relpath(path, package)[:-3].replace(os.sep, ".")] = text.read()
+    try:
+        graphlib.TopologicalSorter({name: imported(source, sources, name.rpartition(".")[0] + "." if "." in name else "")
+                                    for name, source in sources.items()}).prepare()
+    except graphlib.CycleError as error:
+        return ["%s: modules import each other in a circle: %s; move what they share into a module below them" % (
+            package, " <- ".join(error.args[1]))]
+    return []
+
+
 def main():
     src = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "src")
-    complaints = check(src)
+    complaints = check(src) + (check_package(os.path.join(ROOT, "python", "millrace")) if len(sys.argv) == 1 else [])
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0
