@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""Checks that every room in src/ includes only lower rooms, according to src/rooms.txt.
+"""Checks that every room in src/ includes only lower rooms, according to src/rooms.txt, and that the modules of the Python
+package import each other without a circle.
 
     scripts/check_layers.py [SRC]
 
 A room can include itself and the rooms listed on earlier lines, except for the pairs in FORBIDDEN. Only some rooms can
 use certain libraries. If the list contains folders of a room, each of them is a room. Errors are rooms missing from the
 list, missing headers, and rooms with more than MOST_LINES lines.
+
+Imports of the package count everywhere, also in functions and for type checkers, except those of __init__.py, which
+re-exports other modules.
 """
 
+import ast
+import graphlib
 import os
 import re
 import sys
@@ -125,9 +131,43 @@ def check(src):
     return complaints
 
 
+def imported(source, modules, folder=""):
+    """Which of `modules` a module of a folder imports; of `from . import a, b` those are a and b."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            prefix = folder if node.level == 1 else ""
+            found |= {prefix + (node.module + "." if node.module else "") + alias.name for alias in node.names}
+            found.add(prefix + (node.module or ""))
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {(node.module + "." + alias.name).removeprefix("millrace.") for alias in node.names}
+            found.add(node.module.removeprefix("millrace."))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.removeprefix("millrace.") for alias in node.names}
+    return found & set(modules)
+
+
+def check_package(package):
+    """The complaint about a circle among the modules of a Python package, in a list."""
+    sources = {}
+    for place, _, files in os.walk(package):
+        for file in files:
+            if file.endswith(".py") and file != "__init__.py":
+                path = os.path.join(place, file)
+                with open(path, encoding="utf-8") as text:
+                    sources[os.path.relpath(path, package)[:-3].replace(os.sep, ".")] = text.read()
+    try:
+        graphlib.TopologicalSorter({name: imported(source, sources, name.rpartition(".")[0] + "." if "." in name else "")
+                                    for name, source in sources.items()}).prepare()
+    except graphlib.CycleError as error:
+        return ["%s: modules import each other in a circle: %s; move what they share into a module below them" % (
+            package, " <- ".join(error.args[1]))]
+    return []
+
+
 def main():
     src = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "src")
-    complaints = check(src)
+    complaints = check(src) + (check_package(os.path.join(ROOT, "python", "millrace")) if len(sys.argv) == 1 else [])
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0

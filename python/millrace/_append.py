@@ -1,17 +1,28 @@
 """How layers append operators to a program: for the modules of layers.py."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 import os
 import traceback
+from typing import Any, Optional, SupportsIndex, Union
+
+import numpy as np
+from numpy.typing import DTypeLike
 
 from . import _checks, _millrace
+from ._rules import Initializer
 from .errors import ConfigError
-from .framework import Variable, default_main_program
+from .framework import ParamAttr, Program, Variable, default_main_program
 
 __all__ = ["op"]
 
+Inputs = Union[Variable, Sequence[Variable]]
+Outputs = Union[Iterable[str], Mapping[str, Union[int, Variable, Sequence[Variable]]], None]
 
-def op(type, inputs, attrs=None, outputs=None, name=None):
+
+def op(type: str, inputs: Mapping[str, Inputs], attrs: Optional[Mapping[str, Any]] = None, outputs: Optional[Outputs] = None,
+       name: Optional[str] = None) -> Any:
     """Appends any operator and returns its outputs: one Variable, or a tuple in the order of `outputs`.
 
     inputs   {"X": variable or list of them}
@@ -63,34 +74,33 @@ def op(type, inputs, attrs=None, outputs=None, name=None):
 DTYPES = {"bool": 0, "int16": 1, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6, "uint8": 20, "int8": 21}
 
 
-def dtype_name(given):
+def dtype_name(given: DTypeLike) -> str:
     """"float32" for numpy.float32 and numpy.dtype("float32"), too."""
     if isinstance(given, str):
         return given
-    import numpy as np
     try:
         return np.dtype(given).name
     except TypeError:
         raise ConfigError("a dtype is a name, for example \"float32\", not %r" % (given,)) from None
 
 
-def dtype_number(given):
+def dtype_number(given: DTypeLike) -> int:
     name = dtype_name(given)
     if name not in DTYPES:
         raise ConfigError('there is no dtype "%s"; there are %s' % (name, ", ".join(DTYPES)))
     return DTYPES[name]
 
 
-def as_list(given):
+def as_list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-def as_ints(given, what="axes and sizes"):
+def as_ints(given: Union[SupportsIndex, Sequence[SupportsIndex]], what: str = "axes and sizes") -> list[int]:
     """Whole numbers, alone or in a list."""
     return [_checks.whole(what, value) for value in as_list(given)]
 
 
-def checked(var, program, layer, argument):
+def checked(var: object, program: Program, layer: str, argument: str) -> Variable:
     if not isinstance(var, Variable):
         raise ConfigError("%s: %s is a Variable, not %r" % (layer, argument, var))
     if var.program is not program:
@@ -98,7 +108,7 @@ def checked(var, program, layer, argument):
     return var
 
 
-def program_of(inputs):
+def program_of(inputs: Mapping[str, Any]) -> Program:
     for given in inputs.values():
         for var in as_list(given):
             if isinstance(var, Variable):
@@ -106,7 +116,8 @@ def program_of(inputs):
     return default_main_program()
 
 
-def parameter(program, attr, stem, shape, default_initializer, index=None):
+def parameter(program: Program, attr: ParamAttr, stem: str, shape: Sequence[int], default_initializer: Initializer,
+              index: Optional[int] = None) -> Variable:
     """The parameter that `attr` names, made unless it is there; without a name a new one, STEM_0, STEM_1, ..."""
     name = attr.name
     if name and index is not None:
@@ -129,7 +140,7 @@ def parameter(program, attr, stem, shape, default_initializer, index=None):
     return Variable(program, name)
 
 
-def check_values(program, initializer, name, shape):
+def check_values(program: Program, initializer: Optional[Initializer], name: str, shape: Sequence[Optional[int]]) -> None:
     """Refuses an array that does not fit a parameter which is to start as one."""
     values = None if initializer is None else initializer._values
     if values is not None and list(values.shape) != list(shape):
@@ -141,14 +152,14 @@ def check_values(program, initializer, name, shape):
         raise ConfigError('parameter "%s" is there already, and starts by another initializer' % name)
 
 
-def fill(program, initializer, name):
+def fill(program: Program, initializer: Optional[Initializer], name: str) -> None:
     """Lets a parameter that was just made start as the initializer's array, if it has one."""
     if initializer is not None and initializer._values is not None and name not in program._initial_values:
         program._author.set_initial_values(name, initializer._values)
         program._initial_values[name] = initializer._values
 
 
-def activate(var, act, stem, name=None):
+def activate(var: Variable, act: Optional[str], stem: str, name: Optional[str] = None) -> Variable:
     """act(var), by the name of its operator."""
     if act is None:
         return var
@@ -157,10 +168,10 @@ def activate(var, act, stem, name=None):
     return op(act, {"X": var}, name=name or var.program.unique_name(stem + ".tmp"))
 
 
-def caller():
+def caller() -> str:
     """file:line of the first frame outside this package."""
     package = os.path.dirname(__file__) + os.sep
     for frame in reversed(traceback.extract_stack(limit=12)):
         if not frame.filename.startswith(package):
-            return "%s:%d" % (frame.filename, frame.lineno)
+            return "%s:%d" % (frame.filename, frame.lineno or 0)
     return ""

@@ -1,9 +1,13 @@
 """The X of an estimator, whatever holds it, as columns."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 import importlib
 import math
 import numbers
 import os
+from typing import Any, Optional
 
 import numpy as np
 
@@ -13,7 +17,7 @@ from . import _frames
 _MISSING = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "\\N", "?")
 
 
-def readable(X):
+def readable(X: Any) -> Any:
     """X, or the table of what comes lazily or in parts: columns are looked at before they are trained."""
     kind = (type(X).__module__.split(".")[0], type(X).__name__)
     if kind == ("polars", "LazyFrame"):
@@ -27,7 +31,7 @@ def readable(X):
     return X
 
 
-def table_of(X, what):
+def table_of(X: Any, what: str) -> Mapping[str, Any]:
     """Columns by name: of an array x0, x1 and so on."""
     if type(X).__module__.startswith("scipy.sparse"):
         raise TypeError("%s: sparse data was passed, and dense data is required; X.toarray() makes an array of it" % what)
@@ -52,7 +56,7 @@ def table_of(X, what):
     return {"x%d" % at: _plain(array[:, at]) for at in range(array.shape[1])}
 
 
-def with_columns(X, columns, more):
+def with_columns(X: Any, columns: Mapping[str, Any], more: Mapping[str, Any]) -> Any:
     """The table X, whose `columns` are these, with more of them; a frame stays one, so that it is read where it lies."""
     if not has_names(X) or isinstance(X, dict):
         return dict(columns, **more)
@@ -70,14 +74,14 @@ def with_columns(X, columns, more):
     return dict(columns, **more)
 
 
-def has_names(X):
+def has_names(X: Any) -> bool:
     """Whether its columns have names, all of them texts."""
     if _frames.is_series(X) or not (isinstance(X, dict) or hasattr(X, "columns") or hasattr(X, "column_names") or _frames.is_frame(X)):
         return False
     return all(isinstance(name, str) for name in _frames.columns_of(X))
 
 
-def _plain(values):
+def _plain(values: np.ndarray) -> np.ndarray:
     """A column of objects that are all numbers, as numbers."""
     if values.dtype.kind != "O":
         return values
@@ -87,7 +91,7 @@ def _plain(values):
         return values
 
 
-def kind_of(values):
+def kind_of(values: Any) -> str:
     """"number", "time" or "word"."""
     type_name = str(getattr(values, "type", None) or getattr(values, "dtype", None) or np.asarray(values).dtype).lower()
     if type_name == "object":
@@ -100,11 +104,11 @@ def kind_of(values):
     return "time" if type_name.startswith(("datetime", "timestamp", "date")) else "word"
 
 
-def is_missing(value):
+def is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
 
 
-def middle(values):
+def middle(values: Any) -> Optional[float]:
     """What stands for numbers that are missing: the median; None where all are, and infinite where one is."""
     array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if array.dtype.kind == "O":
@@ -116,11 +120,11 @@ def middle(values):
     return float(np.median(array)) if len(array) else None
 
 
-def rows_of(columns):
+def rows_of(columns: Mapping[str, Any]) -> int:
     return len(next(iter(columns.values()))) if columns else 0
 
 
-def rows_at(X, rows):
+def rows_at(X: Any, rows: np.ndarray) -> Any:
     """The rows of X of these numbers, held as X is."""
     if isinstance(X, dict):
         return {name: _values_at(values, rows) for name, values in X.items()}
@@ -133,7 +137,7 @@ def rows_at(X, rows):
     return np.asarray(X)[rows]
 
 
-def _values_at(values, rows):
+def _values_at(values: Any, rows: np.ndarray) -> Any:
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     if isinstance(values, (list, tuple)):
@@ -141,7 +145,7 @@ def _values_at(values, rows):
     return values.take(rows) if hasattr(values, "take") else np.asarray(values)[rows]
 
 
-def words_of(values):
+def words_of(values: Any) -> Optional[set[str]]:
     """The different texts of a column; None where its values are something else, lists for example."""
     for name in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, name):
@@ -154,7 +158,8 @@ def words_of(values):
     return words if all(isinstance(one, str) for one in words) else None
 
 
-def missing_words(words):
+def missing_words(words: Sequence[Optional[set[str]]]) -> list[str]:
     """Texts that may stand in files for values that are missing: none that is a word of a column itself. `words` has those of
     each; None: not known."""
-    return [] if None in words else [text for text in _MISSING if not any(text in known for known in words)]
+    known = [one for one in words if one is not None]
+    return [] if len(known) < len(words) else [text for text in _MISSING if not any(text in one for one in known)]

@@ -1,23 +1,26 @@
 """Formulas of variables: x + y, x < 1, x[:, 0:2]."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import SupportsFloat
 
 from . import _checks, _control_flow
 from ._append import op
 from ._tensors import cast, fill_constant, ones_like
 from .errors import ConfigError
-from .framework import Variable, _formulas
+from .framework import Key, Operand, Variable, _formulas
 
 
-def _elementwise(name, x, y):
+def _elementwise(name: str, x: Variable, y: Variable) -> Variable:
     return op("elementwise_" + name, {"X": x, "Y": y}, {"axis": -1})
 
 
-def _scale(x, scale=1.0, bias=0.0):
+def _scale(x: Variable, scale: float = 1.0, bias: float = 0.0) -> Variable:
     return op("scale", {"X": x}, {"scale": scale, "bias": bias, "bias_after_scale": True})
 
 
-def _binary(name, x, other, swapped=False):
+def _binary(name: str, x: Variable, other: Operand, swapped: bool = False) -> Variable:
     if isinstance(other, Variable):
         return _elementwise(name, _counted(x, other), _counted(other, x))
     if x.dtype == "bool":
@@ -27,7 +30,7 @@ def _binary(name, x, other, swapped=False):
     if x.dtype in _checks.WHOLE:
         if name == "div" or not _checks.is_int(other):
             return _binary(name, cast(x, "float32"), other, swapped)  # as in Paddle
-        if not _checks.fits_bits(_checks.value_of(what, other, x.dtype), 24):
+        if not _checks.fits_bits(int(_checks.value_of(what, other, x.dtype)), 24):
             return _with_large(name, x, other, swapped)
     if name == "pow":
         return op("pow", {"X": x}, {"factor": number})
@@ -43,21 +46,21 @@ def _binary(name, x, other, swapped=False):
     return _elementwise("div", _elementwise("mul", ones_like(x), constant), x)
 
 
-def _counted(x, beside):
+def _counted(x: Variable, beside: Variable) -> Variable:
     """A bool beside something in a formula as 1 where it holds and 0 where it does not, in the other's type."""
     if x.dtype != "bool":
         return x
     return cast(x, "float32" if beside.dtype == "bool" else beside.dtype)
 
 
-def _with_large(name, x, other, swapped):
+def _with_large(name: str, x: Variable, other: SupportsFloat, swapped: bool) -> Variable:
     """_binary of whole numbers that float32, in which scale has its attributes, would round."""
     if swapped and name == "sub":
         return _with_large("add", -x, other, False)
     return _elementwise(name, x, fill_constant(shape=[1], dtype=x.dtype, value=other))
 
 
-def _part(x, key):
+def _part(x: Variable, key: Key) -> Variable:
     keys = list(key) if isinstance(key, tuple) else [key]
     if len(keys) > len(x.shape):
         raise ConfigError('"%s" %s has no %d axes' % (x.name, list(x.shape), len(keys)))

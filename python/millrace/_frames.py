@@ -1,10 +1,13 @@
 """Rows in memory, as callers have them, become frames that C++ reads without Python."""
 
+from __future__ import annotations
+
 import glob
 import importlib
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
 
@@ -16,6 +19,9 @@ _TAKEN = ("a data frame of pandas, polars or pyarrow, whatever else has __arrow_
 _PARQUET = (".parquet", ".pq")
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 
+# The format, the values and which of them are missing, as _millrace.Frame.of_columns takes them.
+_Given = tuple[str, Any, Optional[np.ndarray]]
+
 # Follows the unit of times with a zone that models from before zones were kept have as instants, not as clock times.
 _INSTANT = "Z"
 
@@ -24,13 +30,13 @@ _FORMATS = {"i1": "c", "i2": "s", "i4": "i", "i8": "l", "u1": "C", "u2": "S", "u
             "f8": "g", "b1": "C"}
 
 
-def is_frame(data):
+def is_frame(data: Any) -> bool:
     """Whether it has columns with names: predict takes these as raw columns."""
     return hasattr(data, "__arrow_c_stream__") or _is_pandas(data) or _is_structured(data) or (
         isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(_PARQUET))
 
 
-def sets_of(data):
+def sets_of(data: Any) -> list[tuple[str, Any]]:
     """(name, rows) of each of several tables by name, or of one table, whose name is "". A dict of arrays by column is one."""
     if data is None:
         return []
@@ -42,12 +48,12 @@ def sets_of(data):
     return [("", data)]
 
 
-def _is_table(data):
+def _is_table(data: Any) -> bool:
     return isinstance(data, (Mapping, str, os.PathLike)) or _is_structured(data) or hasattr(data, "columns") or hasattr(
         data, "column_names")
 
 
-def warn_of_other_words(numbers, what, trained, stacklevel=3):
+def warn_of_other_words(numbers: Mapping[str, str], what: str, trained: Mapping[str, str], stacklevel: int = 3) -> None:
     """Warns of columns of a frame whose whole numbers and truth values are other words than in the frame or model that trained.
     `numbers` has "5" or "5.0" by column, "" where it has other words (Frame.whole_numbers of the columns whose texts hash {} and
     vocabulary {} look up), and so has `trained`, or "True". Of columns that are not in that, where they came as floats."""
@@ -67,7 +73,7 @@ def warn_of_other_words(numbers, what, trained, stacklevel=3):
         warnings.warn(found + (unlike if known else 'not "%d"' % float(text)) + advice, MillraceWarning, stacklevel=stacklevel)
 
 
-def frame_of(data, name, what, wanted=()):
+def frame_of(data: Any, name: str, what: str, wanted: Collection[str] = ()) -> _millrace.Frame:
     """The _millrace.Frame of `data`, which messages call `name`; `what` begins those about what it is. Of columns that are not
     `wanted` (none: all are) values are not looked at, as far as that costs something."""
     if is_series(data):
@@ -104,7 +110,7 @@ def frame_of(data, name, what, wanted=()):
     return _millrace.Frame.join(parts, name)
 
 
-def _of_parquet(path, name, what, wanted):
+def _of_parquet(path: str, name: str, what: str, wanted: Collection[str]) -> _millrace.Frame:
     """The rows of the Parquet files that a path, a pattern or a folder names."""
     if not path.endswith(_PARQUET) and not os.path.isdir(path):
         raise ConfigError("%s: rows, or a file that is called .parquet, not %r; Job.run reads the files of filelist" % (what, path))
@@ -126,7 +132,7 @@ def _of_parquet(path, name, what, wanted):
     return _millrace.Frame.of_stream(reader.__arrow_c_stream__(), name, units)
 
 
-def with_zones(data, wanted=()):
+def with_zones(data: Any, wanted: Collection[str] = ()) -> tuple[Any, dict[str, str]]:
     """(frame, units): a frame of pandas, polars or pyarrow, or another stream of Arrow, in which times with a zone are texts, what
     clocks show there and the offset from UTC, and the unit of these columns by their names. Only columns that are `wanted` (none:
     all) need be so. Times in lists and dictionaries are, too, but for those of pandas, which frame_of hands to pyarrow."""
@@ -149,7 +155,7 @@ def with_zones(data, wanted=()):
     return _with_zones_of_arrow(data, wanted, {})
 
 
-def _with_zones_of_polars(data, wanted):
+def _with_zones_of_polars(data: Any, wanted: Collection[str]) -> tuple[Any, dict[str, str]]:
     polars = importlib.import_module("polars")
     digits = {"ms": 3, "us": 6, "ns": 9}
     units, columns = {}, []
@@ -168,7 +174,7 @@ def _with_zones_of_polars(data, wanted):
     return (data.with_columns(columns) if columns else data), units
 
 
-def _with_zones_of_arrow(data, wanted, units):
+def _with_zones_of_arrow(data: Any, wanted: Collection[str], units: dict[str, str]) -> tuple[Any, dict[str, str]]:
     """As with_zones, of a table, batch or reader of pyarrow or of another stream of Arrow; `units` are those of columns that are
     texts already. Lists and dictionaries of times become those of texts."""
     is_of_arrow = _is_of_arrow(data)
@@ -187,18 +193,18 @@ def _with_zones_of_arrow(data, wanted, units):
     return data, units
 
 
-def _is_of_arrow(data):
+def _is_of_arrow(data: Any) -> bool:
     return type(getattr(data, "schema", None)).__module__.startswith("pyarrow")
 
 
-def _zoned(kind):
+def _zoned(kind: Any) -> Any:
     """The type of times with a zone that a type of Arrow is, or has in its lists or dictionary; None for others."""
     while hasattr(kind, "value_type"):
         kind = kind.value_type
     return kind if getattr(kind, "tz", None) else None
 
 
-def _texts_of_arrow(column):
+def _texts_of_arrow(column: Any) -> Any:
     """Times with a zone, and lists and dictionaries of these, as texts."""
     pyarrow = importlib.import_module("pyarrow")
     if isinstance(column, pyarrow.ChunkedArray):
@@ -218,7 +224,7 @@ def _texts_of_arrow(column):
     return pyarrow.Array.from_buffers(made, len(column), column.buffers()[:own], offset=column.offset, children=[values])
 
 
-def _texts_of_pandas(series):
+def _texts_of_pandas(series: Any) -> np.ndarray:
     """Times with a zone as texts; those that are missing are None."""
     clock, utc = series.dt.tz_localize(None).to_numpy(), series.dt.tz_convert(None).to_numpy()
     there = ~np.isnat(clock)
@@ -230,7 +236,7 @@ def _texts_of_pandas(series):
     return texts
 
 
-def columns_of(data):
+def columns_of(data: Any) -> list[str]:
     """The names of the columns of what frame_of takes."""
     if isinstance(data, Mapping):
         return list(data)
@@ -240,27 +246,28 @@ def columns_of(data):
     return list(names if names is not None else data.columns)
 
 
-def _is_pandas(data):
+def _is_pandas(data: Any) -> bool:
     return hasattr(data, "iloc") and hasattr(data, "dtypes") and hasattr(data, "columns")
 
 
-def is_series(data):
+def is_series(data: Any) -> bool:
     return hasattr(data, "iloc") and hasattr(data, "dtype") and hasattr(data, "isna")
 
 
-def _is_structured(data):
+def _is_structured(data: Any) -> bool:
     return isinstance(data, np.ndarray) and data.dtype.names is not None
 
 
-def _of_series(series):
+def _of_series(series: Any) -> tuple[np.ndarray, None]:
     """(values, which of them are missing) of a column of pandas."""
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufM":
         return series.to_numpy(), None
     return series.astype(object).to_numpy(), None
 
 
-def _of_columns(columns, name, what, wanted, units=None):
-    given = []
+def _of_columns(columns: Iterable[tuple[str, tuple[Any, Optional[np.ndarray]]]], name: str, what: str, wanted: Collection[str],
+                units: Optional[dict[str, str]] = None) -> _millrace.Frame:
+    given: list[tuple[str, str, Any, Optional[np.ndarray]]] = []
     for column, (values, missing) in columns:
         if not isinstance(column, str):
             raise ConfigError("%s: names of columns are texts, not %r; rename the column" % (what, column))
@@ -274,7 +281,7 @@ def _of_columns(columns, name, what, wanted, units=None):
     return _millrace.Frame.of_columns(given, name, units or {})
 
 
-def _of_values(values, missing, what):
+def _of_values(values: Any, missing: Optional[np.ndarray], what: str) -> _Given:
     """(format, values, missing) as _millrace.Frame.of_columns takes them."""
     if type(values).__module__.startswith("scipy.sparse"):
         return _of_sparse(values, what)
@@ -309,7 +316,7 @@ def _of_values(values, missing, what):
     raise ConfigError("%s: numbers, texts or times, not %s" % (what, array.dtype))
 
 
-def _of_sparse(matrix, what):
+def _of_sparse(matrix: Any, what: str) -> _Given:
     """A list for each row: the columns in which the matrix has a 1."""
     rows = matrix.tocsr(copy=True)
     rows.sum_duplicates()
@@ -320,14 +327,14 @@ def _of_sparse(matrix, what):
     return "+l", rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
 
 
-def _of_dlpack(tensor, what):
+def _of_dlpack(tensor: Any, what: str) -> np.ndarray:
     try:
         return np.from_dlpack(tensor.detach() if hasattr(tensor, "detach") else tensor)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ConfigError("%s: a tensor that numpy does not take: %s; .cpu() brings it to the host" % (what, error)) from None
 
 
-def _plain_array(values):
+def _plain_array(values: Sequence[Any]) -> Optional[np.ndarray]:
     """A list of numbers of one kind as an array, of floats some may be missing; None for others, whose values are looked at one by
     one."""
     kinds = set(map(type, values))
@@ -340,7 +347,7 @@ def _plain_array(values):
     return None
 
 
-def _times(array, missing):
+def _times(array: np.ndarray, missing: Optional[np.ndarray]) -> _Given:
     unit, count = np.datetime_data(array.dtype)
     if unit not in ("s", "ms", "us", "ns") or count != 1:
         unit = "s"

@@ -1,17 +1,22 @@
 """Layers that normalize."""
 
+from __future__ import annotations
+
+from typing import Optional, SupportsIndex
+
 from . import _checks
 from ._append import activate, checked, op, parameter, program_of
 from .errors import ConfigError
-from .framework import ParamAttr, Variable
+from .framework import ParamAttr, ParamLike, Program, Variable
 from .initializer import Constant
 
 __all__ = ["batch_norm", "continuous_value_model", "l2_normalize", "layer_norm"]
 
 
-def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-5, param_attr=None, bias_attr=None, data_layout="NCHW",
-               in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
-               do_model_average_for_mean_and_var=True, use_global_stats=False):
+def batch_norm(input: Variable, act: Optional[str] = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5,
+               param_attr: ParamLike = None, bias_attr: ParamLike = None, data_layout: str = "NCHW", in_place: bool = False,
+               name: Optional[str] = None, moving_mean_name: Optional[str] = None, moving_variance_name: Optional[str] = None,
+               do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False) -> Variable:
     """Each channel with mean 0 and variance 1 over the batch, times a scale, plus a bias; the shape of input, [batch, n] or
     [batch, channels, height, width]. Running means and variances serve in tests (program.clone(for_test=True)).
 
@@ -37,8 +42,9 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-5, param
     return activate(out, act, stem)
 
 
-def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-5, param_attr=None, bias_attr=None, act=None,
-               name=None):
+def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_norm_axis: SupportsIndex = 1,
+               epsilon: float = 1e-5, param_attr: ParamLike = None, bias_attr: ParamLike = None, act: Optional[str] = None,
+               name: Optional[str] = None) -> Variable:
     """Each row with mean 0 and variance 1 over its axes from begin_norm_axis on, times a scale, plus a shift; the shape of
     input. Parameters are NAME.w_0 and NAME.b_0."""
     program = program_of({"input": input})
@@ -59,17 +65,17 @@ def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-5, p
     return activate(out, act, stem)
 
 
-def continuous_value_model(input, cvm, use_cvm=True):
+def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
     """Rows that begin with shows and clicks, as their logs, [batch, n], or without them, [batch, n - 2]; cvm is [batch, 2]."""
     return op("cvm", {"X": input, "CVM": cvm}, {"use_cvm": use_cvm})
 
 
-def l2_normalize(x, axis, epsilon=1e-12, name=None):
+def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: Optional[str] = None) -> Variable:
     """x over the square root of its sum of squares along an axis, plus epsilon; the shape of x."""
     return op("norm", {"X": x}, {"axis": axis, "epsilon": epsilon}, ["Out", "Norm"], name=name)[0]
 
 
-def _state(program, layer, name, shape, start):
+def _state(program: Program, layer: str, name: str, shape: list[int], start: float) -> Variable:
     """A variable that the layer moves and no optimizer does."""
     if not program._author.has(name):
         program._author.add_state(name, "float32", shape, start)

@@ -4,40 +4,46 @@ The first call begins MPI and waits for the first calls of the others. All ranks
 they do not, each gets a ConfigError that says who is where.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 import contextlib
 import pickle
 import signal
 import threading
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _checks, _millrace
+from ._types import T
 from .errors import ConfigError
 
 _OPERATIONS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
-def rank():
+def rank() -> int:
     """The number of this process, from 0."""
     return _millrace.rank()
 
 
-def size():
+def size() -> int:
     """How many there are."""
     return _millrace.ranks()
 
 
-def leads():
+def leads() -> bool:
     """Whether this process prints and writes for all of them: that of rank 0."""
     return rank() == 0
 
 
-def barrier():
+def barrier() -> None:
     """Returns when all ranks have called it."""
     _millrace.together("barrier", b"")
 
 
-def allreduce(values, op="sum"):
+def allreduce(values: ArrayLike, op: str = "sum") -> Any:
     """A number or an array of what all ranks have: their "sum", the "max" or the "min" of each element. Every rank gets the same,
     to the bit. A sum of whole numbers has 64 bits, as numpy's has; everything else keeps its type. Ranks send each other all they
     have, so it is for small arrays."""
@@ -54,18 +60,18 @@ def allreduce(values, op="sum"):
         mine = mine.astype(np.int64 if mine.dtype.kind == "i" else np.uint64)
     form = "%s %s %s" % (op, mine.dtype.str, list(mine.shape))
     every = _millrace.together("allreduce", form.encode() + b"\n" + mine.tobytes())
-    total = None
+    total = mine
     for number, brought in enumerate(every):
         theirs, _, data = brought.partition(b"\n")
         if theirs.decode() != form:
             raise ConfigError("allreduce: rank %d brought %s and rank %d %s; all bring arrays of one shape and type" % (
                 rank(), form, number, theirs.decode()))
         array = np.frombuffer(data, mine.dtype).reshape(mine.shape)
-        total = array.copy() if total is None else _OPERATIONS[op](total, array)
+        total = array.copy() if number == 0 else _OPERATIONS[op](total, array)
     return total[()]
 
 
-def write_to(output, total, call):
+def write_to(output: Any, total: np.ndarray, call: str) -> None:
     """Writes what allreduce gave to an array, which has to hold it."""
     dtype = getattr(output, "dtype", None)
     if dtype is not None and dtype.kind in "iu" and total.dtype.kind in "iu" and total.size:
@@ -77,7 +83,7 @@ def write_to(output, total, call):
     output[:] = total
 
 
-def of_leader(value, what):
+def of_leader(value: T, what: str) -> T:
     """What rank 0 has, on all ranks; `what` names it."""
     if size() == 1:
         return value
@@ -85,7 +91,7 @@ def of_leader(value, what):
 
 
 @contextlib.contextmanager
-def ended_as_by_ctrl_c():
+def ended_as_by_ctrl_c() -> Iterator[None]:
     """Within it what ends ranks interrupts as Ctrl-C does: SIGTERM, by which mpirun ends them behind its own Ctrl-C, and SIGUSR1,
     which it passes on. Signals that the script handles are left to it, as are all where there is one rank."""
     taken = []
@@ -100,11 +106,11 @@ def ended_as_by_ctrl_c():
             signal.signal(one, signal.SIG_DFL)
 
 
-def gather_objects(value, what):
+def gather_objects(value: T, what: str) -> list[T]:
     """A list of what each rank has, by rank, on all ranks; `what` names what it is for."""
     return [value] if size() == 1 else [pickle.loads(brought) for brought in _millrace.together(what, pickle.dumps(value))]
 
 
-def gather(data, call="gather"):
+def gather(data: bytes, call: str = "gather") -> list[bytes]:
     """A list of the bytes that each rank has, by rank, on all ranks. `call` names what it is for."""
     return _millrace.together(_checks.text("gather: call", call), data)

@@ -1,16 +1,23 @@
 """Layers with a state that goes from step to step."""
 
+from __future__ import annotations
+
+from typing import NoReturn, Optional, SupportsFloat, SupportsIndex
+
 from . import _checks
 from ._append import checked, op, parameter, program_of
+from ._rules import Initializer
 from .errors import ConfigError
-from .framework import ParamAttr
+from .framework import BiasLike, ParamAttr, ParamLike, Program, Variable
 from .initializer import Constant, Xavier
 
 __all__ = ["DynamicRNN", "StaticRNN", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm", "lstm_unit"]
 
 
-def lstm(input, init_h, init_c, max_len, hidden_size, num_layers, dropout_prob=0.0, is_bidirec=False, is_test=False, name=None,
-         default_initializer=None, seed=-1):
+def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: SupportsIndex, hidden_size: SupportsIndex,
+         num_layers: SupportsIndex, dropout_prob: float = 0.0, is_bidirec: bool = False, is_test: bool = False,
+         name: Optional[str] = None, default_initializer: Optional[Initializer] = None,
+         seed: int = -1) -> tuple[Variable, Variable, Variable]:
     """Layers of LSTM over whole sequences [steps, batch, inputs]: (out [steps, batch, hidden_size], last_h, last_c). The states,
     given and last, are [num_layers, batch, hidden_size]; is_bidirec doubles the first size of states and the last one of out.
 
@@ -20,9 +27,9 @@ def lstm(input, init_h, init_c, max_len, hidden_size, num_layers, dropout_prob=0
     """
     program = program_of({"input": input})
     steps, _, inputs = _sizes("lstm", "input", input, program, 3)
-    _checks.whole("lstm: max_len", max_len, 1)
-    if steps > max_len:
-        raise ConfigError('lstm: "%s" has %d steps, and max_len is %d' % (input.name, steps, max_len))
+    most = _checks.whole("lstm: max_len", max_len, 1)
+    if steps > most:
+        raise ConfigError('lstm: "%s" has %d steps, and max_len is %d' % (input.name, steps, most))
     hidden = _checks.whole("lstm: hidden_size", hidden_size, 1)
     layers = _checks.whole("lstm: num_layers", num_layers, 1)
     stem = name or program.unique_name("lstm")
@@ -42,7 +49,9 @@ def lstm(input, init_h, init_c, max_len, hidden_size, num_layers, dropout_prob=0
     return made[0], made[1], made[2]
 
 
-def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None, bias_attr=None, name=None):
+def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, forget_bias: SupportsFloat = 0.0,
+              param_attr: ParamLike = None, bias_attr: BiasLike = None,
+              name: Optional[str] = None) -> tuple[Variable, Variable]:
     """A step of LSTM: (hidden, cell), both [batch, size] as hidden_t_prev and cell_t_prev, of x_t [batch, inputs]. One weight
     [inputs + size, 4 * size] and one bias, NAME.w_0 and NAME.b_0; gates stand in the order input, forget, output, cell."""
     program = program_of({"x_t": x_t})
@@ -60,14 +69,17 @@ def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
     return op("elementwise_mul", {"X": op("sigmoid", {"X": out}), "Y": op("tanh", {"X": memory})}), memory
 
 
-def gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation="tanh", gate_activation="sigmoid", origin_mode=False):
+def gru_unit(input: Variable, hidden: Variable, size: SupportsIndex, param_attr: ParamLike = None, bias_attr: BiasLike = None,
+             activation: str = "tanh", gate_activation: str = "sigmoid",
+             origin_mode: bool = False) -> tuple[Variable, Variable, Variable]:
     """A step of GRU: (hidden [batch, size / 3], its reset part, the gates), of an input [batch, size] that fc has made and the
     hidden [batch, size / 3] before. One weight [size / 3, size] and one bias, gates in the order update, reset, candidate; laid out as
     Paddle's. origin_mode: hidden = u * hidden + (1 - u) * candidate, else the other way round."""
     program = program_of({"input": input})
     width = _sizes("gru_unit", "input", input, program, 2)[1]
     dim = _sizes("gru_unit", "hidden", hidden, program, 2)[1]
-    if _checks.whole("gru_unit: size", size, 3) != width or width != 3 * dim:
+    size = _checks.whole("gru_unit: size", size, 3)
+    if size != width or width != 3 * dim:
         raise ConfigError('gru_unit: size is that of the input, three times that of hidden; size is %d, "%s" %s, "%s" %s' % (
             size, input.name, list(input.shape), hidden.name, list(hidden.shape)))
     stem = program.unique_name("gru_unit")
@@ -90,27 +102,27 @@ def gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation="t
     return made, kept, op("concat", {"X": [gates, candidate]}, {"axis": 1})
 
 
-def dynamic_lstm(*args, **kwargs):
+def dynamic_lstm(*args: object, **kwargs: object) -> NoReturn:
     """Refused: LSTM over sequences [values, 4 * size] has no operator here."""
     _refuse("dynamic_lstm", _PADDED % "lstm_unit")
 
 
-def dynamic_lstmp(*args, **kwargs):
+def dynamic_lstmp(*args: object, **kwargs: object) -> NoReturn:
     """Refused: LSTM with a projection over sequences [values, 4 * size] has no operator here."""
     _refuse("dynamic_lstmp", _PADDED % "lstm_unit and fc")
 
 
-def dynamic_gru(*args, **kwargs):
+def dynamic_gru(*args: object, **kwargs: object) -> NoReturn:
     """Refused: GRU over sequences [values, 3 * size] has no operator here."""
     _refuse("dynamic_gru", _PADDED % "gru_unit")
 
 
-def StaticRNN(*args, **kwargs):
+def StaticRNN(*args: object, **kwargs: object) -> NoReturn:
     """Refused: steps of one's own over [steps, batch, inputs] have no operator here."""
     _refuse("StaticRNN", _LOOP)
 
 
-def DynamicRNN(*args, **kwargs):
+def DynamicRNN(*args: object, **kwargs: object) -> NoReturn:
     """Refused: steps of one's own over sequences [values, inputs] have no operator here."""
     _refuse("DynamicRNN", _LOOP)
 
@@ -119,11 +131,11 @@ _PADDED = "take sequence_pad, transpose to [steps, batch, inputs] and lstm, or a
 _LOOP = "write the steps as a Python loop of lstm_unit or gru_unit, of as many steps as the sequences have at most"
 
 
-def _refuse(name, instead):
+def _refuse(name: str, instead: str) -> NoReturn:
     raise ConfigError("%s: there is no operator for it; %s" % (name, instead))
 
 
-def _sizes(layer, argument, var, program, rank):
+def _sizes(layer: str, argument: str, var: Variable, program: Program, rank: int) -> tuple[int, ...]:
     """The sizes of a variable that has so many axes; of the last the size is known."""
     shape = checked(var, program, layer, argument).shape
     if len(shape) != rank or shape[-1] < 1:
@@ -132,7 +144,7 @@ def _sizes(layer, argument, var, program, rank):
     return shape
 
 
-def _with_bias(program, x, bias_attr, stem, size):
+def _with_bias(program: Program, x: Variable, bias_attr: BiasLike, stem: str, size: int) -> Variable:
     if bias_attr is False:
         return x
     bias = parameter(program, ParamAttr.of(bias_attr), stem + ".b", [size], Constant(0.0))

@@ -1,12 +1,16 @@
 """Checkpoints of programs that are run from Python, in the folders that `trainer` writes and resumes from."""
 
+from __future__ import annotations
+
 import json
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional, SupportsIndex
 import warnings
 
 from . import _checks
+from ._types import Path
 from .errors import ConfigError, MillraceWarning
-from .executor import _program, _scope
+from .executor import Executor, _program, _scope
+from .framework import Program, Scope
 
 __all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
 
@@ -20,7 +24,8 @@ class Checkpoint(NamedTuple):
     trainer_args: Any  #: as they were given to save_checkpoint
 
 
-def save_checkpoint(executor, checkpoint_dir, main_program=None, trainer_args=None, max_num_checkpoints=3, scope=None):
+def save_checkpoint(executor: Executor, checkpoint_dir: Path, main_program: Optional[Program] = None, trainer_args: Any = None,
+                    max_num_checkpoints: SupportsIndex = 3, scope: Optional[Scope] = None) -> None:
     """Writes CHECKPOINT_DIR/step-NNNNNNNNNNNN: parameters, optimizer state, tables that grow, with theirs, and the step.
 
     It appears whole or not at all. The newest max_num_checkpoints stay. trainer_args is what the caller wants back, {"epoch": 3},
@@ -37,7 +42,8 @@ def save_checkpoint(executor, checkpoint_dir, main_program=None, trainer_args=No
         program._root()._key, args)
 
 
-def load_checkpoint(executor, checkpoint_dir, main_program=None, scope=None):
+def load_checkpoint(executor: Executor, checkpoint_dir: Path, main_program: Optional[Program] = None,
+                    scope: Optional[Scope] = None) -> Optional[Checkpoint]:
     """Puts the newest whole checkpoint of a folder, or the one that is the folder, into the scope: a Checkpoint, or None when
     there is none. A startup program need not have run.
 

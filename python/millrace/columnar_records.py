@@ -1,15 +1,19 @@
 """Rows of a columnar file for the programs, which start this for data_desc { name: "parquet" } (src/datafeed/cell_records.h)."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 import importlib
 import io
 import itertools
 import os
 import sys
+from typing import Any, BinaryIO, Optional
 
 _ROWS = 8192
 
 
-def main(form, what, asked):
+def main(form: str, what: str, asked: Sequence[str]) -> int:
     """Reads a file of Parquet ("parquet"), or of Arrow's IPC as a file or a stream ("arrow"), on standard input, and writes to
     standard output the texts of some columns ("cells"), or the names and types of all ("names"). Of cells are asked the rule of
     texts, the file that trained first, and each column with its type there, or "". What to exit with."""
@@ -50,7 +54,7 @@ def main(form, what, asked):
     return 0
 
 
-def _type_of(field):
+def _type_of(field: Any) -> str:
     """Of the values of a column, be they in lists or a dictionary."""
     kind = field.type
     while hasattr(kind, "value_type"):
@@ -58,7 +62,7 @@ def _type_of(field):
     return str(kind)
 
 
-def _texts_of(kind, rule):
+def _texts_of(kind: str, rule: int) -> Optional[str]:
     """What tells apart the texts that values of a type become; those of whole numbers and texts are alike. None: it has none."""
     if kind.startswith(("int", "uint", "bool", "string", "large_string", "binary", "large_binary", "fixed_size_binary")):
         return "words"
@@ -71,7 +75,7 @@ def _texts_of(kind, rule):
     return "dates" if kind.startswith("date32") else None
 
 
-def _empty_of_parquet(source, parquet):
+def _empty_of_parquet(source: BinaryIO, parquet: Any) -> set[str]:
     """The columns of which the file's statistics say that they have no value."""
     file = parquet.ParquetFile(source)
     about, names = file.metadata, sorted(file.schema_arrow.names, key=len, reverse=True)  # which may have dots themselves
@@ -86,7 +90,7 @@ def _empty_of_parquet(source, parquet):
     return empty
 
 
-def _empty_of(parts, names):
+def _empty_of(parts: Iterable[Any], names: Iterable[str]) -> set[str]:
     """The columns that have no value in the first parts."""
     empty = set(names)
     for part in itertools.islice(parts, 128):
@@ -96,7 +100,7 @@ def _empty_of(parts, names):
     return empty
 
 
-def _check_types(part, rule, first, types):
+def _check_types(part: Any, rule: int, first: str, types: dict[str, str]) -> None:
     """Refuses a column with values that has other texts than it has in training. `types` loses those that were looked at."""
     from .errors import DataError
     for field, column in zip(part.schema, part.columns):
@@ -112,12 +116,12 @@ def _check_types(part, rule, first, types):
                         'Write it with one type in all files%s' % (field.name, here, first, there, example, advice))
 
 
-def _fail(code, error):
+def _fail(code: int, error: object) -> int:
     print(error, file=sys.stderr)
     return code
 
 
-def _parts(source, form, columns, pyarrow, ipc, parquet):
+def _parts(source: BinaryIO, form: str, columns: Sequence[str], pyarrow: Any, ipc: Any, parquet: Any) -> Iterator[Any]:
     """Tables of some rows, the first one of none."""
     if form == "parquet":
         rows = parquet.ParquetFile(source, page_checksum_verification=True)

@@ -1,5 +1,7 @@
 """The names of fluid.core that scripts use; each is defined elsewhere."""
 
+from __future__ import annotations
+
 from .errors import EOFException
 from .framework import CPUPlace, Scope
 from .lod_tensor import LoDTensor

@@ -15,15 +15,25 @@ with pipe_command: "python3 reader.py". The classes, and what they write, are th
 script of Paddle's needs another import line alone. Written in C where values are plain ints, floats and strings.
 """
 
+from __future__ import annotations
+
 import sys
 
 try:
     from ._lines import number_lines as _number_lines
     from ._lines import string_lines as _string_lines
 except ImportError:  # a checkout that was not built
-    _number_lines = _string_lines = None
+    _number_lines = _string_lines = None  # type: ignore[assignment]
 
 __all__ = ["DataGenerator", "MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a pipe_command starts once a file, and would spend half of that on these
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, Optional
+
+    Field = Sequence[Any]  # a name and its values, (str, list)
+    Sample = Sequence[Field]
 
 _ROWS_AT_ONCE = 64
 
@@ -31,37 +41,37 @@ _ROWS_AT_ONCE = 64
 class DataGenerator:
     """Turns lines into samples, and samples into lines of MultiSlot text."""
 
-    def __init__(self):
-        self._proto_info = None
+    def __init__(self) -> None:
+        self._proto_info: Optional[list[tuple[Any, str]]] = None  # names, "uint64" or "float"
         self.batch_size_ = 32
 
-    def set_batch(self, batch_size):
+    def set_batch(self, batch_size: int) -> None:
         """The number of samples that generate_batch gets at a time."""
         self.batch_size_ = batch_size
 
-    def generate_sample(self, line):
+    def generate_sample(self, line: Optional[str]) -> Callable[[], Iterable[Any]]:
         """To be written: returns a function (or any callable) that yields the samples of a line, "...\\n"; None is passed
         over. A sample is a list or tuple of fields (name, [value, ...]), the same names in the same order in every one."""
         raise NotImplementedError("write generate_sample(self, line): it returns a function that yields samples, "
                                   '[("words", [1926, 8, 17]), ("label", [1])]')
 
-    def generate_batch(self, samples):
+    def generate_batch(self, samples: list[Sample]) -> Callable[[], Iterable[Sample]]:
         """May be written: returns a function that yields samples, made of a list of set_batch samples."""
         return lambda: iter(samples)
 
-    def run_from_stdin(self):
+    def run_from_stdin(self) -> None:
         """Reads lines from standard input, and writes lines to standard output."""
         self._run(self.generate_sample(line) for line in sys.stdin)
 
-    def run_from_memory(self):
+    def run_from_memory(self) -> None:
         """Writes the samples of generate_sample(None): for tests."""
         self._run([self.generate_sample(None)])
 
-    def _run(self, makers):
+    def _run(self, makers: Iterable[Callable[[], Iterable[Any]]]) -> None:
         batches = type(self).generate_batch is not DataGenerator.generate_batch
         size = self.batch_size_ if batches else _ROWS_AT_ONCE
         write = sys.stdout.write
-        samples = []
+        samples: list[Sample] = []
         add = samples.append
         try:
             for make in makers:
@@ -84,18 +94,18 @@ class DataGenerator:
         if samples:
             write(self._lines_of(self.generate_batch(samples) if batches else None, samples))
 
-    def _lines_of(self, batch, samples):
+    def _lines_of(self, batch: Optional[Callable[[], Iterable[Sample]]], samples: list[Sample]) -> str:
         """The text of the samples, or of what the function of generate_batch makes of them."""
         if batch is not None:
             samples = list(batch())
         return "".join(map(self._gen_str, samples))
 
-    def _gen_str(self, line):
+    def _gen_str(self, line: Sample) -> str:
         """The line of a sample."""
         raise NotImplementedError("derive from MultiSlotDataGenerator or MultiSlotStringDataGenerator")
 
 
-def _fields(line, example):
+def _fields(line: object, example: str) -> Sequence[Field]:
     if isinstance(line, zip):
         line = list(line)
     if not isinstance(line, (list, tuple)):
@@ -104,7 +114,7 @@ def _fields(line, example):
     return line
 
 
-def _pair(index, field):
+def _pair(index: int, field: object) -> Sequence[Any]:
     if not isinstance(field, (list, tuple)) or len(field) != 2:
         raise ValueError("field %d is (name, [value, ...]), not %r" % (index, field))
     return field
@@ -117,7 +127,7 @@ class MultiSlotDataGenerator(DataGenerator):
     first sample, values that are no int or float (bool and numpy's ints are none).
     """
 
-    def _lines_of(self, batch, samples):
+    def _lines_of(self, batch: Optional[Callable[[], Iterable[Sample]]], samples: list[Sample]) -> str:
         if _number_lines is None or type(self)._gen_str is not MultiSlotDataGenerator._gen_str:
             return super()._lines_of(batch, samples)
         if batch is not None:
@@ -133,7 +143,7 @@ class MultiSlotDataGenerator(DataGenerator):
                 at += 1
         return "".join(parts)
 
-    def _gen_str(self, line):
+    def _gen_str(self, line: Sample) -> str:
         line = _fields(line, '[("words", [1926, 8, 17]), ("label", [1])]')
         if self._proto_info is None:
             info = [(_pair(index, field)[0], "uint64") for index, field in enumerate(line)]
@@ -170,7 +180,7 @@ class MultiSlotDataGenerator(DataGenerator):
 class MultiSlotStringDataGenerator(DataGenerator):
     """For values that are strings already: they are written as they are, unchecked."""
 
-    def _lines_of(self, batch, samples):
+    def _lines_of(self, batch: Optional[Callable[[], Iterable[Sample]]], samples: list[Sample]) -> str:
         if _string_lines is None or type(self)._gen_str is not MultiSlotStringDataGenerator._gen_str:
             return super()._lines_of(batch, samples)
         if batch is not None:
@@ -185,7 +195,7 @@ class MultiSlotStringDataGenerator(DataGenerator):
                 at += 1
         return "".join(parts)
 
-    def _gen_str(self, line):
+    def _gen_str(self, line: Sample) -> str:
         parts = []
         for index, field in enumerate(_fields(line, '[("words", ["1926", "08", "17"]), ("label", ["1"])]')):
             name, elements = _pair(index, field)

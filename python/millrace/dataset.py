@@ -1,12 +1,17 @@
 """Datasets: files behind a pipe_command, streamed or held in memory."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 import contextlib
 import os
+from typing import Any, Literal, NoReturn, Optional, SupportsFloat, SupportsIndex, Union, overload
 import warnings
 
 from . import _checks, _millrace, _ranks
 from ._instead import Instead
-from ._settings import flag, name_of, quoted
+from ._settings import Named, flag, name_of, quoted
+from ._types import Path, Truth
 from .errors import AlreadyExistsError, ConfigError, MillraceWarning
 from .framework import Variable
 
@@ -17,12 +22,12 @@ _BY_CPUS = "it is of training on GPUs; leave it out"
 _SETTERS = {"thread_num": "thread", "merge_size": "merge_by_lineid", "data_feed_type": "feed_type"}
 
 
-def _check_fleet(call, fleet):
+def _check_fleet(call: str, fleet: object) -> None:
     if fleet is not None and not hasattr(fleet, "worker_num"):
         raise ConfigError("%s: fleet: millrace.fleet or its object, or None, not %r" % (call, fleet))
 
 
-def _warn_of(left_out, stacklevel):
+def _warn_of(left_out: str, stacklevel: int) -> None:
     if left_out:
         warnings.warn(left_out, MillraceWarning, stacklevel=stacklevel)
 
@@ -30,7 +35,19 @@ def _warn_of(left_out, stacklevel):
 class DatasetFactory:
     """Makes datasets by the name of their class."""
 
-    def create_dataset(self, datafeed_class="QueueDataset"):
+    @overload
+    def create_dataset(self, datafeed_class: Literal["QueueDataset"] = "QueueDataset") -> QueueDataset: ...
+
+    @overload
+    def create_dataset(self, datafeed_class: Literal["InMemoryDataset"]) -> InMemoryDataset: ...
+
+    @overload
+    def create_dataset(self, datafeed_class: Literal["FileInstantDataset"]) -> FileInstantDataset: ...
+
+    @overload
+    def create_dataset(self, datafeed_class: str) -> DatasetBase: ...
+
+    def create_dataset(self, datafeed_class: str = "QueueDataset") -> DatasetBase:
         """"QueueDataset", "InMemoryDataset" or "FileInstantDataset"."""
         classes = {cls.__name__: cls for cls in (QueueDataset, InMemoryDataset, FileInstantDataset)}
         if datafeed_class not in classes:
@@ -47,27 +64,28 @@ class DatasetBase(Instead):
     class_name = "QueueDataset"
     _reads_text = True
 
-    def __init__(self):
-        self.filelist = []
+    def __init__(self) -> None:
+        self.filelist: list[str] = []
         self.thread_num = 1
-        self._use_var = []
+        self._use_var: list[Variable] = []
         self._fields = {"batch_size": "32"}
-        self._dataset_fields = {}
-        self._commands = {}
-        self._feed_attrs = {}
+        self._dataset_fields: dict[str, str] = {}
+        self._commands: dict[str, str] = {}
+        self._feed_attrs: dict[str, str] = {}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "%s(%d files, slots %s, batch_size=%s, thread=%d)" % (
             type(self).__name__, len(self.filelist), [var.name for var in self._use_var], self._fields["batch_size"],
             self.thread_num)
 
-    def init(self, batch_size=32, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
-             **settings):
+    def init(self, batch_size: SupportsIndex = 32, thread_num: SupportsIndex = 1, use_var: Iterable[Variable] = (),
+             pipe_command: str = "cat", input_type: SupportsIndex = 0, fs_name: str = "", fs_ugi: str = "",
+             **settings: Any) -> None:
         """Every setting in one call, as in Paddle 2."""
         self.update_settings(batch_size=batch_size, thread_num=thread_num, use_var=use_var, pipe_command=pipe_command,
                              input_type=input_type, fs_name=fs_name, fs_ugi=fs_ugi, **settings)
 
-    def update_settings(self, **settings):
+    def update_settings(self, **settings: Any) -> None:
         """Some of the settings of init, and of an InMemoryDataset merge_size, fea_eval with candidate_size and the like, as in
         Paddle 2; its values that stand for no setting (merge_size=-1, queue_num=-1, download_cmd="cat") set nothing."""
         name_node = [settings.pop(name, "") for name in ("fs_name", "fs_ugi")]
@@ -89,23 +107,23 @@ class DatasetBase(Instead):
         if any(name_node):
             self.set_hdfs_config(*name_node)
 
-    def set_batch_size(self, batch_size):
+    def set_batch_size(self, batch_size: SupportsIndex) -> None:
         """Rows of a batch."""
         self._fields["batch_size"] = "%d" % _checks.whole("set_batch_size: rows of a batch", batch_size, 1)
 
-    def set_thread(self, thread_num):
+    def set_thread(self, thread_num: SupportsIndex) -> None:
         """Threads that read, and workers that train unless train_from_dataset says another number. One worker trains in
         file and line order and repeats to the bit; several share parameters without locks."""
         self.thread_num = _checks.whole("set_thread", thread_num, 1)
 
-    def set_filelist(self, filelist):
+    def set_filelist(self, filelist: Union[Path, Iterable[Path]]) -> None:
         """Files, globs, folders, or @FILE with one of these a line."""
         if isinstance(filelist, (str, os.PathLike)):
             filelist = [filelist]
         files = _checks.listed("set_filelist", filelist, "files")
         self.filelist = [_checks.path("set_filelist", file) for file in files]
 
-    def set_use_var(self, var_list):
+    def set_use_var(self, var_list: Iterable[Variable]) -> None:
         """The variables that lines hold, in their order: one slot each. Replaces what was set before."""
         var_list = _checks.listed("set_use_var", var_list, "Variables of layers.data")
         for var in var_list:
@@ -115,17 +133,18 @@ class DatasetBase(Instead):
                 raise ConfigError('set_use_var: "%s" is %s; lines hold float32 and int64' % (var.name, var.dtype))
         self._use_var = list(var_list)
 
-    def set_pipe_command(self, pipe_command):
+    def set_pipe_command(self, pipe_command: str) -> None:
         """A shell command that each file is piped through; what it writes is parsed."""
         self._fields["pipe_command"] = quoted(_checks.text("set_pipe_command", pipe_command))
 
-    def set_input_type(self, input_type):
+    def set_input_type(self, input_type: SupportsIndex) -> None:
         """1: a line is a whole batch (InMemoryDataset with batch_size 1); 0: it is a row."""
-        if _checks.whole("set_input_type", input_type) not in (0, 1):
+        input_type = _checks.whole("set_input_type", input_type)
+        if input_type not in (0, 1):
             raise ConfigError("set_input_type: 0 (a line is a row) or 1 (a line is a whole batch), not %d" % input_type)
         self._fields["input_type"] = "%d" % input_type
 
-    def set_feed_type(self, data_feed_type, **attrs):
+    def set_feed_type(self, data_feed_type: str, **attrs: Union[str, float]) -> None:
         """The class of data feed that turns lines into rows: "MultiSlotDataFeed" of a QueueDataset, "MultiSlotInMemoryDataFeed" of
         an InMemoryDataset (what they read with by themselves), or one of a plugin that load_plugin has loaded. `attrs` are the
         settings that a plugin's class knows: set_feed_type("PairFeed", separator=";")."""
@@ -136,13 +155,13 @@ class DatasetBase(Instead):
         self._fields["name"] = quoted(data_feed_type)
         self._feed_attrs = {name: str(value) for name, value in attrs.items()}
 
-    def set_bad_lines(self, action="FAIL", max_lines=1000, max_fraction=0.01):
+    def set_bad_lines(self, action: str = "FAIL", max_lines: SupportsIndex = 1000, max_fraction: SupportsFloat = 0.01) -> None:
         """What becomes of lines that do not parse: "FAIL" (the first ends the run), "SKIP", "QUARANTINE"."""
         self._fields["bad_lines"] = "{ action: %s max_lines: %d max_fraction: %r }" % (
             _checks.text("set_bad_lines: action", action), _checks.whole("set_bad_lines: max_lines", max_lines),
             _checks.number("set_bad_lines: max_fraction", max_fraction))
 
-    def set_zeros(self, zeros="KEEP"):
+    def set_zeros(self, zeros: str = "KEEP") -> None:
         """What becomes of zeros (ids 0, floats below 1e-6) of sparse slots: "KEEP", "DROP" (left out and counted; a list that
         becomes empty feeds one 0), or "FEED_DEFAULT", Paddle's rule: an InMemoryDataset drops them, other datasets keep
         them. A model of a program that was trained on this dataset, or that is saved with it, reads its lines and columns
@@ -151,38 +170,38 @@ class DatasetBase(Instead):
             raise ConfigError('set_zeros: "KEEP", "DROP" or "FEED_DEFAULT", not %r' % (zeros,))
         self._fields["zeros"] = zeros
 
-    def set_empty_slot(self, empty_slot="ERROR"):
+    def set_empty_slot(self, empty_slot: str = "ERROR") -> None:
         """What a sparse slot with the count 0 is: "ERROR", a bad line as in Paddle, or "ALLOW", no values there, which pools to
         zeros. A model of a program that was trained on this dataset, or that is saved with it, reads its lines likewise."""
         if empty_slot not in ("ERROR", "ALLOW"):
             raise ConfigError('set_empty_slot: "ERROR" or "ALLOW", not %r' % (empty_slot,))
         self._fields["empty_slot"] = empty_slot
 
-    def _zeros_rule(self):
+    def _zeros_rule(self) -> str:
         """"KEEP" or "DROP"."""
         rule = self._fields.get("zeros", "KEEP")
         return rule if rule != "FEED_DEFAULT" else "DROP" if self.class_name == "InMemoryDataset" else "KEEP"
 
-    def set_drop_last(self, drop_last):
+    def set_drop_last(self, drop_last: Truth) -> None:
         """Leaves out the last batch of a pass when it is not full."""
         self._fields["drop_last"] = flag(_checks.truth("set_drop_last", drop_last))
 
-    def set_hdfs_config(self, fs_name, fs_ugi):
+    def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
         """How "hdfs:" and "afs:" files are read: by `hadoop fs` with this name node and user."""
         command = "hadoop fs -D fs.default.name=%s -D hadoop.job.ugi=%s -cat" % (
             _checks.text("set_hdfs_config: fs_name", fs_name), _checks.text("set_hdfs_config: fs_ugi", fs_ugi))
         self._commands.update(hdfs=command, afs=command)
 
-    def set_download_cmd(self, download_cmd):
+    def set_download_cmd(self, download_cmd: str) -> None:
         """A command that writes the "hdfs:" or "afs:" file that its last argument names."""
         command = _checks.text("set_download_cmd", download_cmd)
         self._commands.update(hdfs=command, afs=command)
 
-    def desc(self):
+    def desc(self) -> str:
         """The DataFeedDesc as text."""
         return self._data_desc() + "\n"
 
-    def _data_desc(self):
+    def _data_desc(self) -> str:
         if not self._use_var:
             raise ConfigError("the dataset has no variables: call set_use_var")
         slots = []
@@ -199,7 +218,7 @@ class DatasetBase(Instead):
             fields.append("attrs { name: %s value: %s }" % tuple(map(quoted, attr)))
         return "\n".join(fields + ["multi_slot_desc {"] + ["  " + slot for slot in slots] + ["}"])
 
-    def _job_fields(self, filelist=None):
+    def _job_fields(self, filelist: Optional[list[str]] = None) -> str:
         """What a TrainerDesc says of the dataset."""
         filelist = filelist or self.filelist
         if not filelist:
@@ -211,14 +230,14 @@ class DatasetBase(Instead):
         lines.append('dataset { class_name: "%s" %s }' % (self.class_name, settings))
         return "\n".join(lines)
 
-    def _files(self):
+    def _files(self) -> list[str]:
         """Those to read. A rank may have none, where another has some, and says so by an empty one."""
         return self.filelist or ([os.devnull] if _ranks.size() > 1 else [])
 
-    def _memory(self):
+    def _memory(self) -> Optional[_millrace.Memory]:
         return None
 
-    def _run_fields(self):
+    def _run_fields(self) -> str:
         """The same for a run."""
         return self._job_fields(self._files())
 
@@ -226,11 +245,11 @@ class DatasetBase(Instead):
 class QueueDataset(DatasetBase):
     """Streams its files, from the first line on in every training."""
 
-    def local_shuffle(self):
+    def local_shuffle(self) -> NoReturn:
         """Refused, as in Paddle: a stream has no rows to shuffle."""
         raise ConfigError("a QueueDataset streams its rows and cannot shuffle them; use an InMemoryDataset")
 
-    def global_shuffle(self, fleet=None):
+    def global_shuffle(self, fleet: object = None) -> NoReturn:
         """Refused, as in Paddle: a stream has no rows to shuffle."""
         self.local_shuffle()
 
@@ -242,17 +261,17 @@ class FileInstantDataset(DatasetBase):
     class_name = "FileInstantDataset"
     _reads_text = False
 
-    def set_pipe_command(self, pipe_command):
+    def set_pipe_command(self, pipe_command: str) -> None:
         """Refused: binary files go through no command."""
         if pipe_command != "cat":
             raise ConfigError("a FileInstantDataset maps binary files, which go through no pipe_command: run it once by "
                               "`inspect convert`")
 
-    def local_shuffle(self):
+    def local_shuffle(self) -> NoReturn:
         """Refused, as in Paddle: rows come in file order."""
         raise ConfigError("a FileInstantDataset reads its rows in file order and cannot shuffle them; use an InMemoryDataset")
 
-    def global_shuffle(self, fleet=None):
+    def global_shuffle(self, fleet: object = None) -> NoReturn:
         """Refused, as in Paddle: rows come in file order."""
         self.local_shuffle()
 
@@ -270,33 +289,34 @@ class InMemoryDataset(DatasetBase):
     }
     class_name = "InMemoryDataset"
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self._loaded = None
+        self._loaded: Optional[_millrace.Memory] = None
         self._preloading = False
-        self._preloaded = None  # rows of a preload that something else waited for
+        self._preloaded: Optional[int] = None  # rows of a preload that something else waited for
         self._candidates = 0
         self._joins = False
         self._send_rows, self._send_pause = 0, 0
         self._is_exchanged = False  # between ranks, since the last load
 
-    def set_queue_num(self, queue_num):
+    def set_queue_num(self, queue_num: SupportsIndex) -> None:
         """Channels between the rows and the workers; by default one for each."""
         self._dataset_fields["queue_num"] = "%d" % _checks.whole("set_queue_num", queue_num, 1)
 
-    def set_parse_ins_id(self, parse_ins_id):
+    def set_parse_ins_id(self, parse_ins_id: Truth) -> None:
         """Lines start with "1 ID", the row's name."""
         self._fields["parse_ins_id"] = flag(_checks.truth("set_parse_ins_id", parse_ins_id))
 
-    def set_parse_content(self, parse_content):
+    def set_parse_content(self, parse_content: Truth) -> None:
         """Lines carry "1 TEXT", kept with the row."""
         self._fields["parse_content"] = flag(_checks.truth("set_parse_content", parse_content))
 
-    def set_parse_logkey(self, parse_logkey):
+    def set_parse_logkey(self, parse_logkey: Truth) -> None:
         """Lines carry "1 KEY" of 32 hex digits, which names the row and its search."""
         self._fields["parse_logkey"] = flag(_checks.truth("set_parse_logkey", parse_logkey))
 
-    def set_merge_by_lineid(self, merge_size=2, erase_duplicate_feas=None, keep_unmerged_ins=None):
+    def set_merge_by_lineid(self, merge_size: SupportsIndex = 2, erase_duplicate_feas: None = None,
+                            keep_unmerged_ins: None = None) -> None:
         """Rows of one name become one row when they are loaded. Of a sparse slot, one of them has the values; what the others
         have there is nothing: a lone 0, by set_zeros("DROP"). Names of other than merge_size rows are left out and counted;
         merge_size=0 takes any number. The other arguments are fluid 1.6's, and refused."""
@@ -309,19 +329,19 @@ class InMemoryDataset(DatasetBase):
         self.set_parse_ins_id(True)
         self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % size)
 
-    def set_enable_pv_merge(self, enable_pv_merge):
+    def set_enable_pv_merge(self, enable_pv_merge: Truth) -> None:
         """Rows of one search are a page view."""
         self._dataset_fields["enable_pv_merge"] = flag(_checks.truth("set_enable_pv_merge", enable_pv_merge))
 
     set_merge_by_sid = set_enable_pv_merge
 
-    def set_pv_batch_size(self, pv_batch_size):
+    def set_pv_batch_size(self, pv_batch_size: SupportsIndex) -> None:
         """Page views of a batch of the phase JOIN."""
         self._fields["pv_batch_size"] = "%d" % _checks.whole("set_pv_batch_size: page views of a batch", pv_batch_size, 1)
         # Which of them a training has is told to the rows that are loaded.
         self._dataset_fields["phases"] = "[JOIN, UPDATE]"
 
-    def set_current_phase(self, current_phase):
+    def set_current_phase(self, current_phase: int) -> None:
         """1: batches of whole page views (JOIN); 0: batches of rows (UPDATE). Counts from the next training on."""
         if current_phase not in (0, 1):
             raise ConfigError("set_current_phase: 1 (join) or 0 (update), not %r" % (current_phase,))
@@ -329,30 +349,30 @@ class InMemoryDataset(DatasetBase):
         if self._loaded is not None:
             self._loaded.set_phase(self._joins)
 
-    def preprocess_instance(self):
+    def preprocess_instance(self) -> None:
         """As Paddle's scripts call it before the phase JOIN; here page views are found when rows are loaded."""
         if self._dataset_fields.get("enable_pv_merge") != "true":
             raise ConfigError("preprocess_instance: there are no page views; call set_enable_pv_merge(True) before loading")
         self._there()
 
-    def postprocess_instance(self):
+    def postprocess_instance(self) -> None:
         """As Paddle's scripts call it after the phase JOIN; here rows stay as they are and the phase UPDATE has them all."""
         self.preprocess_instance()
 
-    def set_fea_eval(self, record_candidate_size, fea_eval=True):
+    def set_fea_eval(self, record_candidate_size: SupportsIndex, fea_eval: Truth = True) -> None:
         """Rows among which slots_shuffle draws where it is not told; fea_eval=False: all."""
         rows = _checks.whole("set_fea_eval: rows to draw from", record_candidate_size, 1)
         self._candidates = rows if _checks.truth("set_fea_eval: fea_eval", fea_eval) else 0
 
-    def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
+    def set_fleet_send_batch_size(self, fleet_send_batch_size: SupportsIndex = 1024) -> None:
         """Rows that global_shuffle sends to another rank at a time; by default as many as fit into 64 MiB over all ranks."""
         self._send_rows = _checks.whole("set_fleet_send_batch_size: rows", fleet_send_batch_size, 1)
 
-    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: SupportsIndex = 0) -> None:
         """Pause between two sends of global_shuffle between ranks."""
         self._send_pause = _checks.whole("set_fleet_send_sleep_seconds", fleet_send_sleep_seconds, 0)
 
-    def load_into_memory(self, is_shuffle=False):
+    def load_into_memory(self, is_shuffle: Truth = False) -> int:
         """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
         is_shuffle = _checks.truth("load_into_memory: is_shuffle", is_shuffle)
         with self._dropped_by_a_failure():
@@ -362,7 +382,7 @@ class InMemoryDataset(DatasetBase):
             self.local_shuffle()
         return rows
 
-    def preload_into_memory(self, thread_num=None):
+    def preload_into_memory(self, thread_num: Optional[SupportsIndex] = None) -> None:
         """The same in the background."""
         if thread_num is not None:
             self.set_thread(thread_num)
@@ -372,7 +392,7 @@ class InMemoryDataset(DatasetBase):
             self._made().preload()
         self._preloading = True
 
-    def wait_preload_done(self):
+    def wait_preload_done(self) -> int:
         """Waits for preload_into_memory; returns the number of rows."""
         if not self._preloading:
             if self._preloaded is None:
@@ -381,15 +401,15 @@ class InMemoryDataset(DatasetBase):
             return rows
         self._preloading = False
         with self._dropped_by_a_failure():
-            rows, left_out = self._loaded.wait_preload()
+            rows, left_out = self._made().wait_preload()
         _warn_of(left_out if self.filelist else "", 3)
         return rows
 
-    def local_shuffle(self, seed=1):
+    def local_shuffle(self, seed: SupportsIndex = 1) -> None:
         """Orders the rows by the seed: the same order for any number of threads, whatever was shuffled before."""
         self._there().shuffle(_checks.whole("local_shuffle: seed", seed, 0))
 
-    def global_shuffle(self, fleet=None, thread_num=12, seed=1):
+    def global_shuffle(self, fleet: object = None, thread_num: SupportsIndex = 12, seed: SupportsIndex = 1) -> None:
         """The same over the rows of all ranks, which call it together: each row goes to the rank that its file and line choose, or
         its name, by set_merge_by_lineid. There are as many threads as it needs, whatever thread_num says."""
         _check_fleet("global_shuffle", fleet)
@@ -398,7 +418,8 @@ class InMemoryDataset(DatasetBase):
         self._is_exchanged = _ranks.size() > 1
         _warn_of(left_out, 3)
 
-    def slots_shuffle(self, slots, seed=1, candidate_size=None):
+    def slots_shuffle(self, slots: Iterable[Named], seed: SupportsIndex = 1,
+                      candidate_size: Optional[SupportsIndex] = None) -> None:
         """Every row gets the values of these slots from another row, drawn among candidate_size (0: all; by default what
         set_fea_eval says). No slots: its own again."""
         if isinstance(slots, str):
@@ -409,7 +430,7 @@ class InMemoryDataset(DatasetBase):
         names = [name_of(slot, "slots_shuffle: ") for slot in _checks.listed("slots_shuffle", slots, "slots")]
         self._there().slots_shuffle(names, _checks.whole("slots_shuffle: seed", seed, 0), candidates)
 
-    def release_memory(self):
+    def release_memory(self) -> None:
         """Frees the rows; loading again is allowed."""
         if self._loaded is not None:
             self._loaded.release()
@@ -417,7 +438,7 @@ class InMemoryDataset(DatasetBase):
         self._preloading, self._preloaded = False, None
         self._is_exchanged = False
 
-    def get_memory_data_size(self, fleet=None):
+    def get_memory_data_size(self, fleet: object = None) -> int:
         """Rows that are loaded; 0 before and after. Of this rank; with `fleet` of all ranks, which call it together."""
         _check_fleet("get_memory_data_size", fleet)
         rows = self._loaded.size() if self._loaded is not None else 0
@@ -425,15 +446,15 @@ class InMemoryDataset(DatasetBase):
 
     get_shuffle_data_size = get_memory_data_size
 
-    def get_pv_data_size(self):
+    def get_pv_data_size(self) -> int:
         """Page views that are loaded."""
         return self._loaded.pv_size() if self._loaded is not None else 0
 
-    def _init_distributed_settings(self, **settings):
+    def _init_distributed_settings(self, **settings: Any) -> None:
         """update_settings, by the name that Paddle 2 has for some of them."""
         self.update_settings(**settings)
 
-    def _made(self):
+    def _made(self) -> _millrace.Memory:
         if self._loaded is None:
             made = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields(self._files())))
             made.set_phase(self._joins)
@@ -441,7 +462,7 @@ class InMemoryDataset(DatasetBase):
         return self._loaded
 
     @contextlib.contextmanager
-    def _dropped_by_a_failure(self):
+    def _dropped_by_a_failure(self) -> Iterator[None]:
         """A load that failed, or that Ctrl-C ended, leaves nothing behind, no process either."""
         try:
             with self._renamed():
@@ -453,7 +474,7 @@ class InMemoryDataset(DatasetBase):
             raise
 
     @contextlib.contextmanager
-    def _renamed(self):
+    def _renamed(self) -> Iterator[None]:
         """Says what to call by the names of Python."""
         names = {"ReleaseMemory": "release_memory()", "WaitPreloadDone": "wait_preload_done()",
                  "PreloadIntoMemory": "preload_into_memory()"}
@@ -465,21 +486,21 @@ class InMemoryDataset(DatasetBase):
                 text = text.replace(name, here)
             raise AlreadyExistsError(text) from None
 
-    def _there(self):
+    def _there(self) -> _millrace.Memory:
         if self._preloading:
             self._preloaded = self.wait_preload_done()
         if self._loaded is None:
             raise ConfigError("the dataset holds no rows: call load_into_memory")
         return self._loaded
 
-    def _memory(self):
+    def _memory(self) -> _millrace.Memory:
         there = self._there()
         # What lines were read with stays as it was at the load; how many rows a batch has is of the run.
         fields = self._fields
         there.set_batches(int(fields["batch_size"]), int(fields.get("pv_batch_size", 32)), fields.get("drop_last") == "true")
         return there
 
-    def _run_fields(self):
+    def _run_fields(self) -> str:
         # The rows are there: their files may be gone, or those of the next load.
         fields = self._job_fields([os.devnull])
         return fields.replace("dataset { ", "dataset { global_shuffle: true ") if self._is_exchanged else fields

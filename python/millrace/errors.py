@@ -1,16 +1,18 @@
 """What goes wrong, as exceptions. The text of each is the whole message: what, where, why and what to do."""
 
+from __future__ import annotations
+
 __all__ = ["Error", "ConfigError", "DataError", "NotFoundError", "AlreadyExistsError", "IoError", "UnavailableError",
            "CancelledError", "EOFException", "InternalError", "MillraceWarning", "StopTraining"]
 
 
-def _harmless(arguments):
+def _harmless(arguments: tuple[object, ...]) -> list[object]:
     """Texts as a terminal may show them: names and values in them may come from data or a model."""
     from ._millrace import harmless  # which raises these errors
     return [harmless(_utf8_of(one)) if isinstance(one, str) else one for one in arguments]
 
 
-def _utf8_of(text):
+def _utf8_of(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")  # of names of files
     except UnicodeEncodeError:
@@ -22,7 +24,7 @@ class Error(Exception):
 
     code = "internal error"
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments: object) -> None:
         super().__init__(*_harmless(arguments))
 
 
@@ -85,7 +87,7 @@ class StopTraining(Exception):
 class MillraceWarning(UserWarning):
     """A job runs, but something in it looks like a mistake."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments: object) -> None:
         super().__init__(*_harmless(arguments))
 
 
@@ -93,6 +95,6 @@ _BY_CODE = {cls.code: cls for cls in (ConfigError, DataError, NotFoundError, Alr
                                       UnavailableError, CancelledError, EOFException, InternalError)}
 
 
-def error_of(code, message):
+def error_of(code: str, message: str) -> Error:
     """The exception for a status; called by the extension module."""
     return _BY_CODE.get(code, InternalError)(message)

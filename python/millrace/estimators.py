@@ -4,20 +4,31 @@
     model.predict_proba(new)
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+import importlib
 import inspect
 import os
 import tempfile
+from typing import Any, Optional, SupportsFloat, SupportsIndex, TypeVar, Union
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _checks, _columns, _millrace
 from ._settings import quoted
+from ._types import Path, Table
 from .errors import ConfigError, Error
 from .job import Job
 from .predictor import Predictor
+from .report import Report
 
 __all__ = ["Classifier", "Regressor"]
+
+EvalSet = Union[tuple[Table, ArrayLike], list[tuple[Table, ArrayLike]]]
+E = TypeVar("E", bound="_Estimator")
 
 _ROWS_OF_BUCKET = 50  # fewer teach an embedding nothing
 _ROWS_OF_ID = 20  # in fewer, texts may all differ by chance
@@ -26,8 +37,22 @@ _ROWS_OF_ID = 20  # in fewer, texts may all differ by chance
 class _Estimator:
     """What both have: parameters, fitting, and the model as a value."""
 
-    def __init__(self, layers=(64, 32), dim=8, epochs=10, lr=0.02, batch_size=None, threads=1, seed=1, buckets=255, patience=3,
-                 job=None, label="label", weight="weight", verbose=False, early_stopping=False, validation_fraction=0.1):
+    # After fit.
+    job_: str
+    model_: dict[str, bytes]
+    report_: Report
+    n_features_in_: int
+    feature_names_in_: np.ndarray  # where the columns of X have names
+    best_iteration_: Optional[int]
+    best_score_: Optional[float]
+    _estimator_type: str
+    _predictor: Predictor
+
+    def __init__(self, layers: Union[Sequence[int], np.ndarray] = (64, 32), dim: SupportsIndex = 8, epochs: SupportsIndex = 10,
+                 lr: SupportsFloat = 0.02, batch_size: Optional[SupportsIndex] = None, threads: SupportsIndex = 1,
+                 seed: SupportsIndex = 1, buckets: SupportsIndex = 255, patience: int = 3, job: Optional[str] = None,
+                 label: str = "label", weight: str = "weight", verbose: bool = False, early_stopping: bool = False,
+                 validation_fraction: SupportsFloat = 0.1) -> None:
         self.layers = layers
         self.dim = dim
         self.epochs = epochs
@@ -45,15 +70,15 @@ class _Estimator:
         self.validation_fraction = validation_fraction
 
     @classmethod
-    def _names(cls):
+    def _names(cls) -> list[str]:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments, by name."""
         del deep  # no argument is an estimator
         return {name: getattr(self, name) for name in self._names()}
 
-    def set_params(self, **params):
+    def set_params(self: E, **params: Any) -> E:
         """Sets arguments of the constructor; returns the estimator."""
         for name, value in params.items():
             if name not in self._names():
@@ -62,44 +87,45 @@ class _Estimator:
             setattr(self, name, value)
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         plain = {name: one.default for name, one in inspect.signature(type(self).__init__).parameters.items()}
         changed = ["%s=%r" % (name, value) for name, value in self.get_params().items() if repr(value) != repr(plain[name])]
         return "%s(%s)" % (type(self).__name__, ", ".join(changed))
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def __sklearn_tags__(self):
-        from sklearn.utils import InputTags, Tags, TargetTags  # whoever asks has it
-        return Tags(estimator_type=self._estimator_type, target_tags=TargetTags(required=True),
-                    input_tags=InputTags(allow_nan=True, string=True, categorical=True), **self._kind_of_tags())
+    def __sklearn_tags__(self) -> Any:
+        utils = importlib.import_module("sklearn.utils")  # sklearn itself asks for tags
+        return utils.Tags(estimator_type=self._estimator_type, target_tags=utils.TargetTags(required=True),
+                          input_tags=utils.InputTags(allow_nan=True, string=True, categorical=True), **self._kind_of_tags())
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_predictor"}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         if "model_" in state:
             _millrace.check_model_files(state["model_"])
         vars(self).update(state)
 
-    def save(self, folder):
+    def save(self, folder: Path) -> None:
         """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`; an earlier model there is replaced as
         soon as the new one is whole, unless other files lie in its folder. Of more than two classes these give the probability of
         each, in the order of classes_."""
         self._check_fitted()
         _millrace.write_model_files(self.model_, os.fspath(folder))
 
-    def _check_fitted(self):
+    def _check_fitted(self) -> None:
         if hasattr(self, "model_"):
             return
         try:
-            from sklearn.exceptions import NotFittedError as Unfitted
+            Unfitted = importlib.import_module("sklearn.exceptions").NotFittedError
         except ImportError:
             Unfitted = ValueError
         raise Unfitted("This %s instance is not fitted yet; call fit(X, y) first" % type(self).__name__)
 
-    def _train(self, X, y, target, sample_weight, eval_set, eval_weight, classes=0):
+    def _train(self: E, X: Any, y: Any, target: np.ndarray, sample_weight: Optional[ArrayLike],
+               eval_set: Optional[tuple[Any, np.ndarray]], eval_weight: Optional[ArrayLike], classes: int = 0) -> E:
         """Trains on rows whose labels are `target`, made of y, of Classifier the number of one of so many classes; eval_set is
         (X, target) or None."""
         for name in ("model_", "_predictor", "best_iteration_", "best_score_"):
@@ -119,7 +145,7 @@ class _Estimator:
         weights = None if sample_weight is None else _weights(sample_weight, rows)
         if eval_weight is not None and eval_set is None:
             raise ValueError("eval_sample_weight: fit has no eval_set")
-        others = None
+        others: Mapping[str, Any] = {}
         if eval_set is not None:
             eval_set = _columns.readable(eval_set[0]), eval_set[1]
             others = _columns.table_of(eval_set[0], "fit: eval_set")
@@ -127,7 +153,9 @@ class _Estimator:
             count = _columns.rows_of(others)
             if count != len(eval_set[1]) or count == 0:
                 raise ValueError("eval_set: X has %d rows and y %d%s" % (count, len(eval_set[1]), "" if count else ": nothing to evaluate"))
-        other_weights = None if eval_weight is None else _weights(_only(eval_weight), len(eval_set[1]), "eval_sample_weight")
+        other_weights = None
+        if eval_weight is not None and eval_set is not None:
+            other_weights = _weights(_only(eval_weight), len(eval_set[1]), "eval_sample_weight")
         if other_weights is not None and weights is None:
             weights = np.ones(rows)
         if self.job is None:
@@ -176,7 +204,7 @@ class _Estimator:
         self._note_best("auc" if has_auc else "loss")
         return self
 
-    def _check_scores(self, predictions, classes):
+    def _check_scores(self, predictions: Sequence[str], classes: int) -> None:
         """Whether the model of a job of one's own says what predict returns."""
         of_classes = all(name.endswith("[%d]" % at) for at, name in enumerate(predictions))
         if len(predictions) != (1 if classes <= 2 else classes) or (classes > 2 and not of_classes):
@@ -184,7 +212,7 @@ class _Estimator:
                 len(predictions), ", ".join(predictions[:5]), "%d classes: its only loss is of one probability for two, and of a "
                 "SOFTMAX_CROSS_ENTROPY or CROSS_ENTROPY for more" % classes if classes else "numbers: its only loss is a SQUARED_ERROR"))
 
-    def _note_best(self, metric):
+    def _note_best(self, metric: str) -> None:
         """Which evaluation was best, of a job that goes by this metric."""
         self.best_iteration_ = self.best_score_ = None
         found = [one for one in self.report_.evaluations if self.job is None and np.isfinite(one[metric])]
@@ -192,7 +220,7 @@ class _Estimator:
             best = (max if metric == "auc" else min)(found, key=lambda one: one[metric])
             self.best_iteration_, self.best_score_ = best["epoch"], best[metric]
 
-    def _hold_out(self, rows, classes):
+    def _hold_out(self, rows: int, classes: Optional[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """The rows to train on, and those that say when to stop: of each class a share, drawn by the seed."""
         if self.early_stopping not in (True, False):
             raise ValueError("early_stopping: True or False, not %r" % (self.early_stopping,))
@@ -212,12 +240,12 @@ class _Estimator:
             raise ValueError("early_stopping: validation_fraction of %d rows leaves none to hold out; give fit an eval_set" % rows)
         return np.flatnonzero(~held), np.flatnonzero(held)
 
-    def _keep(self, folder, text, predictor):
+    def _keep(self, folder: str, text: str, predictor: Predictor) -> None:
         self.job_ = text
         self.model_ = _content_of(folder)
         self._predictor = predictor
 
-    def _keep_what_is_trained(self, job, folder, text):
+    def _keep_what_is_trained(self, job: Job, folder: str, text: str) -> None:
         """The model of a training that Ctrl-C ended, unless it had not begun."""
         try:
             job.save_model(folder)
@@ -225,7 +253,7 @@ class _Estimator:
             return
         self._keep(folder, text, Predictor(folder))
 
-    def _scores(self, X):
+    def _scores(self, X: Table) -> np.ndarray:
         """[rows, 1], or of more than two classes [rows, classes]."""
         self._check_fitted()
         X = _columns.readable(X)
@@ -249,7 +277,19 @@ class _Estimator:
         scores = self._predictor.predict(_columns.with_columns(X, columns, {}))
         return scores.reshape(len(scores), scores.shape[1] if scores.ndim > 1 else 1)
 
-    def _job_text(self, columns, label, weight, rows, classes, has_eval, has_auc):
+    # Each says it of itself.
+
+    def _loss_and_metric(self, classes: int) -> tuple[str, list[str]]:
+        raise NotImplementedError
+
+    def _value_of(self, score: str, parts: list[str]) -> tuple[str, str]:
+        raise NotImplementedError
+
+    def _kind_of_tags(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _job_text(self, columns: Mapping[str, Any], label: str, weight: Optional[str], rows: int, classes: int, has_eval: bool,
+                  has_auc: bool) -> str:
         """A job that suits the columns: numbers are standardized and cut into buckets, words are embedded."""
         if np.ndim(self.layers) != 1:
             raise ConfigError("layers: a list with the units of each, not %r" % (self.layers,))
@@ -353,9 +393,11 @@ class Classifier(_Estimator):
     weights.
     """
 
+    classes_: np.ndarray
     _estimator_type = "classifier"
 
-    def fit(self, X, y, sample_weight=None, eval_set=None, eval_sample_weight=None):
+    def fit(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None, eval_set: Optional[EvalSet] = None,
+            eval_sample_weight: Optional[ArrayLike] = None) -> Classifier:
         """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair, of weights `eval_sample_weight`. `report_`
         is then the Report, and with an evaluation `best_iteration_` is the epoch that was best, from 1, and `best_score_` its AUC, or its loss where it has not two
         classes; both are None without, and of a `job`."""
@@ -376,35 +418,32 @@ class Classifier(_Estimator):
         self.classes_ = classes
         return self._train(X, given, place.astype(np.uint32), sample_weight, evaluated, eval_sample_weight, len(classes))
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> NDArray[np.float64]:
         """Probabilities, [rows, classes], in the order of classes_."""
         scores = self._scores(X).astype(np.float64)
         if scores.shape[1] == 1:
             return np.hstack([1 - scores, scores])
         return scores / scores.sum(axis=1, keepdims=True)  # of 1 but for the digits of a float
 
-    def predict(self, X):
+    def predict(self, X: Table) -> np.ndarray:
         """The likeliest class of each row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)] if hasattr(self, "classes_") else self._check_fitted()
+        self._check_fitted()
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None) -> float:
         """The share of rows whose class is predicted."""
         predicted = self.predict(X)
-        return float(np.average(predicted == _as_many(_labels(y), predicted), weights=sample_weight))
+        return float(np.average(predicted == _as_many(_labels(y), predicted), weights=_given(sample_weight)))
 
-    @staticmethod
-    def _loss_and_metric(classes):
+    def _loss_and_metric(self, classes: int) -> tuple[str, list[str]]:
         return ("SIGMOID_CROSS_ENTROPY", ["AUC", "LOGLOSS"]) if classes == 2 else ("SOFTMAX_CROSS_ENTROPY", ["ACCURACY", "LOGLOSS"])
 
-    @staticmethod
-    def _value_of(score, parts):
+    def _value_of(self, score: str, parts: list[str]) -> tuple[str, str]:
         del parts  # a score is what the loss takes
         return score, ""
 
-    @staticmethod
-    def _kind_of_tags():
-        from sklearn.utils import ClassifierTags
-        return {"classifier_tags": ClassifierTags()}
+    def _kind_of_tags(self) -> dict[str, Any]:
+        return {"classifier_tags": importlib.import_module("sklearn.utils").ClassifierTags()}
 
 
 class Regressor(_Estimator):
@@ -414,9 +453,12 @@ class Regressor(_Estimator):
     learns y itself.
     """
 
+    mean_: float
+    deviation_: float
     _estimator_type = "regressor"
 
-    def fit(self, X, y, sample_weight=None, eval_set=None, eval_sample_weight=None):
+    def fit(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None, eval_set: Optional[EvalSet] = None,
+            eval_sample_weight: Optional[ArrayLike] = None) -> Regressor:
         """Trains; returns the estimator. The arguments, and what it is told by, are those of Classifier.fit."""
         given, y = y, _numbers(y)
         self.mean_, self.deviation_ = float(y.mean()), float(y.std()) or 1.0
@@ -430,36 +472,34 @@ class Regressor(_Estimator):
             evaluated = other_X, _numbers(other_y)
         return self._train(X, given, y, sample_weight, evaluated, eval_sample_weight)
 
-    def predict(self, X):
+    def predict(self, X: Table) -> NDArray[np.float64]:
         """A number for each row."""
         return self._scores(X)[:, 0].astype(np.float64)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None) -> float:
         """R^2: 1 less the squared error over that of y's mean."""
         predicted = self.predict(X)
         y = _as_many(_numbers(y), predicted)
-        error = np.average((y - predicted) ** 2, weights=sample_weight)
-        spread = np.average((y - np.average(y, weights=sample_weight)) ** 2, weights=sample_weight)
+        weights = _given(sample_weight)
+        error = np.average((y - predicted) ** 2, weights=weights)
+        spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
         return float(1 - error / spread) if spread else float(error == 0)
 
-    @staticmethod
-    def _loss_and_metric(classes):
+    def _loss_and_metric(self, classes: int) -> tuple[str, list[str]]:
         del classes  # a number has none
         return "SQUARED_ERROR", ["RMSE", "MAE"]
 
-    def _value_of(self, score, parts):
+    def _value_of(self, score: str, parts: list[str]) -> tuple[str, str]:
         """The layer of y that a score stands for, and a weight by which its squared error is that of the score."""
         parts.append('layer { name: "value" op { type: "scale" inputs { name: "X" vars: "%s" } attrs { name: "scale" f: %r } '
                      'attrs { name: "bias" f: %r } } }' % (score, self.deviation_, self.mean_))
         return "value", " weight: %r" % (1 / self.deviation_**2)
 
-    @staticmethod
-    def _kind_of_tags():
-        from sklearn.utils import RegressorTags
-        return {"regressor_tags": RegressorTags()}
+    def _kind_of_tags(self) -> dict[str, Any]:
+        return {"regressor_tags": importlib.import_module("sklearn.utils").RegressorTags()}
 
 
-def _content_of(folder):
+def _content_of(folder: str) -> dict[str, bytes]:
     """The files below a folder, by their names in it."""
     found = {}
     for base, _, names in os.walk(folder):
@@ -470,7 +510,7 @@ def _content_of(folder):
     return found
 
 
-def _warn_of_numbers(column, words):
+def _warn_of_numbers(column: str, words: Optional[set[str]]) -> None:
     """Of a column of texts, some of which may be there by mistake."""
     odd = [word for word in words or () if not _is_number(word)]
     if words is None or len(words) < _ROWS_OF_ID or not 0 < len(odd) <= len(words) // 10:
@@ -480,7 +520,7 @@ def _warn_of_numbers(column, words):
                   UserWarning, stacklevel=5)
 
 
-def _is_number(word):
+def _is_number(word: str) -> bool:
     try:
         float(word)
     except ValueError:
@@ -488,7 +528,7 @@ def _is_number(word):
     return True
 
 
-def _pair(eval_set):
+def _pair(eval_set: EvalSet) -> tuple[Any, Any]:
     if isinstance(eval_set, list) and len(eval_set) == 1:
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) != 2:
@@ -497,12 +537,12 @@ def _pair(eval_set):
     return eval_set
 
 
-def _quoted_column(name):
+def _quoted_column(name: str) -> str:
     """A column in a text proto, where two dots without a backslash stand for a range."""
     return quoted(name.replace("..", "\\.."))
 
 
-def _free_name(values, otherwise, taken):
+def _free_name(values: object, otherwise: str, taken: Iterable[str]) -> str:
     """What a column of these values is called beside others: by the name that they have, if they have one."""
     name = getattr(values, "name", None)
     name = name if isinstance(name, str) and name and name.isprintable() else otherwise
@@ -511,12 +551,12 @@ def _free_name(values, otherwise, taken):
     return name
 
 
-def _only(weights):
+def _only(weights: Any) -> Any:
     """Those of the only evaluation set, which LightGBM has in a list."""
     return weights[0] if isinstance(weights, (list, tuple)) and len(weights) == 1 and np.ndim(weights[0]) == 1 else weights
 
 
-def _column_of(y, what):
+def _column_of(y: Any, what: str) -> np.ndarray:
     if y is None:
         raise ValueError("%s requires y to be passed, but the target y is None" % what)
     array = np.asarray(y)
@@ -524,7 +564,7 @@ def _column_of(y, what):
         raise ValueError("y: Complex data not supported")
     if array.ndim == 2 and array.shape[1] == 1:
         try:
-            from sklearn.exceptions import DataConversionWarning as kind
+            kind = importlib.import_module("sklearn.exceptions").DataConversionWarning
         except ImportError:
             kind = UserWarning
         warnings.warn("A column-vector y was passed when a 1d array was expected; y.ravel() makes one", kind, stacklevel=4)
@@ -534,14 +574,18 @@ def _column_of(y, what):
     return array
 
 
-def _as_many(y, predicted):
+def _as_many(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """y, when it has a value for each row that was predicted."""
     if len(y) != len(predicted):
         raise ValueError("Found input variables with inconsistent numbers of samples: [%d, %d]" % (len(predicted), len(y)))
     return y
 
 
-def _check_scale(mean, deviation):
+def _given(weights: Optional[ArrayLike]) -> Optional[np.ndarray]:
+    return None if weights is None else np.asanyarray(weights)
+
+
+def _check_scale(mean: float, deviation: float) -> None:
     """Models compute in floats of 32 bits: their largest is 3e38, and they tell seven digits apart."""
     if not 1e-15 < deviation < 1e15:
         raise ValueError("y: its deviation is %g, whose square is beyond floats of 32 bits: give y in another unit" % deviation)
@@ -550,7 +594,7 @@ def _check_scale(mean, deviation):
                       "y less its mean, and add it to what predict gives" % (mean, deviation), UserWarning, stacklevel=3)
 
 
-def _labels(y):
+def _labels(y: Any) -> np.ndarray:
     array = _column_of(y, "Classifier")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("Input y contains NaN or infinity")
@@ -563,7 +607,7 @@ def _labels(y):
     return array
 
 
-def _numbers(y):
+def _numbers(y: Any) -> NDArray[np.float64]:
     array = _column_of(y, "Regressor")
     try:
         array = array.astype(np.float64)
@@ -574,7 +618,7 @@ def _numbers(y):
     return array
 
 
-def _weights(given, rows, what="sample_weight"):
+def _weights(given: ArrayLike, rows: int, what: str = "sample_weight") -> NDArray[np.float64]:
     weights = np.asarray(given, dtype=np.float64)
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar, not of shape %s" % (weights.shape,))

@@ -1,27 +1,37 @@
 """Runs programs: startup programs, trainings, single batches."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import math
 import os
 import re
 import sys
 import tempfile
+from types import TracebackType
+from typing import Any, Literal, Optional, SupportsIndex, Union
 import warnings
 
 import numpy as np
 
 from . import _checks, _millrace, _ranks
 from . import _formulas  # noqa: F401
-from ._settings import name_in, name_of, quoted
+from ._settings import Named, name_in, name_of, quoted
+from ._types import Feed, Path
 from .dataset import DatasetBase
 from .errors import ConfigError, Error, MillraceWarning, NotFoundError, StopTraining
 from .framework import CPUPlace, Program, Scope, Variable, _loaded_program, default_main_program, global_scope
 from .lod_tensor import _cut
 from .report import Report
-from .trainer_desc import TrainerFactory
+from .trainer_desc import TrainerDesc, TrainerFactory
 
 __all__ = ["Executor", "FetchHandler", "export_model", "load_inference_model", "load_persistables", "save_inference_model",
            "save_persistables"]
+
+Targets = Union[Named, Iterable[Named]]
+Fetches = Optional[Targets]
+Slots = Union[DatasetBase, Iterable[Named]]  # of a line: those of a dataset, or by name
+_Fed = tuple[str, np.ndarray, Optional[np.ndarray]]
 
 
 class FetchHandler:
@@ -31,21 +41,21 @@ class FetchHandler:
     period_secs  seconds between two calls; 0: after every batch
     """
 
-    def __init__(self, var_dict, period_secs=60):
+    def __init__(self, var_dict: Mapping[str, Named], period_secs: float = 60) -> None:
         if not isinstance(var_dict, Mapping):
             raise ConfigError("FetchHandler: a dict of Variables by the names that handler calls them, not %r" % (var_dict,))
         self.var_dict = dict(var_dict)
         self.period_secs = period_secs
 
-    def handler(self, res_dict):
+    def handler(self, res_dict: dict[str, Optional[np.ndarray]]) -> None:
         """Gets {"what handler calls it": array}, None for what holds no tensor. What it raises ends the training; by
         StopTraining it ends as a success when this batch is done."""
         raise NotImplementedError("write handler(self, res_dict)")
 
-    def _names(self):
+    def _names(self) -> dict[str, str]:
         return {key: name_of(var) for key, var in self.var_dict.items()}
 
-    def _check(self, program):
+    def _check(self, program: Program) -> None:
         for var in self.var_dict.values():
             name_in(program, var, "fetch_handler: ")
 
@@ -53,16 +63,17 @@ class FetchHandler:
 class Executor:
     """Runs programs on the variables of a scope, by default global_scope()."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Executor(%r)" % (self.place or CPUPlace(),)
 
-    def __init__(self, place=None):
+    def __init__(self, place: Optional[CPUPlace] = None) -> None:
         if place is not None:
             _checks.one_of("Executor: place", place, CPUPlace)
         self.place = place
 
-    def run(self, program=None, feed=None, fetch_list=(), feed_var_name="feed", fetch_var_name="fetch", scope=None,
-            return_numpy=True, use_program_cache=True):
+    def run(self, program: Optional[Program] = None, feed: Union[Feed, Sequence[Feed], None] = None, fetch_list: Fetches = (),
+            feed_var_name: str = "feed", fetch_var_name: str = "fetch", scope: Optional[Scope] = None,
+            return_numpy: bool = True, use_program_cache: bool = True) -> list[np.ndarray]:
         """Runs a program once and returns the fetched variables as numpy arrays. What was prepared for a program serves again; the
         arguments that have no other text here are fluid's, and change nothing.
 
@@ -108,9 +119,11 @@ class Executor:
                                          _fetches(program, fetch_list), program.random_seed, program._own_counts(scope),
                                          program._root()._key)
 
-    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True,
-                           allow_non_finite=False):
+    def train_from_dataset(self, program: Optional[Program] = None, dataset: Optional[DatasetBase] = None,
+                           scope: Optional[Scope] = None, thread: SupportsIndex = 0, debug: bool = False,
+                           fetch_list: Fetches = None, fetch_info: Union[str, Iterable[str], None] = None,
+                           print_period: SupportsIndex = 100, fetch_handler: Optional[FetchHandler] = None,
+                           update_mode: Optional[str] = None, verbose: bool = True, allow_non_finite: bool = False) -> Report:
         """Trains one pass over the dataset and returns a Report.
 
         thread        workers; 0: those of the dataset
@@ -129,15 +142,21 @@ class Executor:
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                                       fetch_handler, update_mode, False, verbose, allow_non_finite)
 
-    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True):
+    def infer_from_dataset(self, program: Optional[Program] = None, dataset: Optional[DatasetBase] = None,
+                           scope: Optional[Scope] = None, thread: SupportsIndex = 0, debug: bool = False,
+                           fetch_list: Fetches = None, fetch_info: Union[str, Iterable[str], None] = None,
+                           print_period: SupportsIndex = 100, fetch_handler: Optional[FetchHandler] = None,
+                           update_mode: Optional[str] = None, verbose: bool = True) -> Report:
         """The same without gradients and updates: no parameter and no table changes. The auc of its Report is of this pass alone,
         whatever was counted before and elsewhere. What the program counts, fetched or not, adds up in the scope."""
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                                       fetch_handler, update_mode, True, verbose)
 
-    def train_from_reader(self, program=None, scope=None, debug=False, fetch_list=None, fetch_info=None, print_period=100,
-                          fetch_handler=None, epochs=1, verbose=True, allow_non_finite=False, thread=1):
+    def train_from_reader(self, program: Optional[Program] = None, scope: Optional[Scope] = None, debug: bool = False,
+                          fetch_list: Fetches = None, fetch_info: Union[str, Iterable[str], None] = None,
+                          print_period: SupportsIndex = 100, fetch_handler: Optional[FetchHandler] = None,
+                          epochs: SupportsIndex = 1, verbose: bool = True, allow_non_finite: bool = False,
+                          thread: SupportsIndex = 1) -> Report:
         """Trains a program that reads its data itself (millrace.reader), to the end of its readers, epochs times.
 
         Its startup program, which makes the readers, has run on the scope. A reader with a generator of its own
@@ -177,21 +196,24 @@ class Executor:
                 queue._training_failed(StopTraining("the training was ended by its FetchHandler"))
         return report
 
-    def trainer_desc(self, program=None, dataset=None, thread=0, debug=False, fetch_list=None, fetch_info=None,
-                     print_period=100, update_mode=None):
+    def trainer_desc(self, program: Optional[Program] = None, dataset: Optional[DatasetBase] = None, thread: SupportsIndex = 0,
+                     debug: bool = False, fetch_list: Fetches = None, fetch_info: Union[str, Iterable[str], None] = None,
+                     print_period: SupportsIndex = 100, update_mode: Optional[str] = None) -> TrainerDesc:
         """The TrainerDesc that train_from_dataset would run with these arguments: str() shows its text, save(dirname) writes a job
         for `trainer`. The job of an InMemoryDataset loads the files as they are then, and shuffles as its text says."""
         program = _program(program)
-        return self._describe_pass("trainer_desc", program, dataset, lambda given: given._job_fields(), thread, debug,
-                                   fetch_list, fetch_info, print_period, update_mode)
+        return self._describe_pass("trainer_desc", program, _dataset("trainer_desc", dataset), lambda given: given._job_fields(),
+                                   thread, debug, fetch_list, fetch_info, print_period, update_mode)
 
-    def close(self):
+    def close(self) -> None:
         """Nothing is kept open; here as in Paddle."""
 
-    def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                          fetch_handler, update_mode, infer, verbose, allow_non_finite=False):
+    def _run_from_dataset(self, program: Optional[Program], dataset: Optional[DatasetBase], scope: Optional[Scope],
+                          thread: SupportsIndex, debug: bool, fetch_list: Fetches, fetch_info: Union[str, Iterable[str], None],
+                          print_period: SupportsIndex, fetch_handler: Optional[FetchHandler], update_mode: Optional[str],
+                          infer: bool, verbose: bool, allow_non_finite: bool = False) -> Report:
         call = "infer_from_dataset" if infer else "train_from_dataset"
-        program = _program(program)
+        program, dataset = _program(program), _dataset(call, dataset)
         desc = self._describe_pass(call, program, dataset, lambda given: given._run_fields(), thread, debug, fetch_list, fetch_info,
                                    print_period, update_mode, infer, allow_non_finite)
         if not infer and not program._is_trained and _ranks.leads():
@@ -214,10 +236,12 @@ class Executor:
             return Report._of_nothing(_checks.whole(call + ": thread", thread, 0) or dataset.thread_num)
         return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer, on_ranks)
 
-    def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):
+    def _describe(self, call: str, program: Program, workers: int, debug: bool, fetch_list: Fetches,
+                  fetch_info: Union[str, Iterable[str], None], print_period: SupportsIndex, fields: Iterable[str],
+                  opt_info: Optional[Mapping[str, Any]] = None) -> TrainerDesc:
         """The TrainerDesc of a run."""
         _check_has_layers(call, program)
-        _checks.whole("print_period", print_period, 0)
+        print_period = _checks.whole("print_period", print_period, 0)
         names = _fetches(program, fetch_list)
         for name in names:
             if not program._author.has(name) and not program.var(name).persistable:
@@ -238,12 +262,11 @@ class Executor:
         desc._set(*fields)
         return desc
 
-    def _describe_pass(self, call, program, dataset, dataset_fields, thread, debug, fetch_list, fetch_info, print_period,
-                       update_mode, infer=False, allow_non_finite=False):
+    def _describe_pass(self, call: str, program: Program, dataset: DatasetBase,
+                       dataset_fields: Callable[[DatasetBase], str], thread: SupportsIndex, debug: bool, fetch_list: Fetches,
+                       fetch_info: Union[str, Iterable[str], None], print_period: SupportsIndex, update_mode: Optional[str],
+                       infer: bool = False, allow_non_finite: bool = False) -> TrainerDesc:
         """The TrainerDesc of a run over a dataset."""
-        if dataset is None:
-            raise ConfigError(call + " needs a dataset")
-        _checks.one_of(call + ": dataset", dataset, DatasetBase)
         if program._is_startup():
             raise ConfigError(call + " runs main programs; run the startup program by run()")
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
@@ -258,7 +281,9 @@ class Executor:
         return self._describe(call, program, workers, debug, fetch_list, fetch_info, print_period, fields,
                               None if infer else program._pipeline_opt)
 
-    def _run(self, call, program, desc, scope, debug, fetch_handler, memory, stacklevel, verbose, infer=False, on_ranks=False):
+    def _run(self, call: str, program: Program, desc: TrainerDesc, scope: Optional[Scope], debug: bool,
+             fetch_handler: Optional[FetchHandler], memory: Optional[_millrace.Memory], stacklevel: int, verbose: bool,
+             infer: bool = False, on_ranks: bool = False) -> Report:
         if fetch_handler is not None:
             _checks.one_of("fetch_handler", fetch_handler, FetchHandler)._check(program)
         if debug and _ranks.leads():
@@ -291,12 +316,19 @@ class Executor:
         return report
 
 
-def _is_of_ranks(dataset, infer):
+def _dataset(call: str, given: object) -> DatasetBase:
+    if given is None:
+        raise ConfigError(call + " needs a dataset")
+    return _checks.one_of(call + ": dataset", given, DatasetBase)
+
+
+def _is_of_ranks(dataset: DatasetBase, infer: bool) -> bool:
     """Whether a pass over the dataset is one of all ranks: a training, and what infers rows, which are in the memory of each."""
     return _ranks.size() > 1 and (not infer or dataset._memory() is not None)
 
 
-def save_persistables(executor, dirname, main_program=None, scope=None):
+def save_persistables(executor: Optional[Executor], dirname: Path, main_program: Optional[Program] = None,
+                      scope: Optional[Scope] = None) -> None:
     """Writes all that training goes on from: every parameter and optimizer state to DIRNAME/NAME, in Paddle's files, tables that
     grow, with their optimizer's state, to DIRNAME/tables/NAME, and the step, by which learning rates go, to DIRNAME/MANIFEST."""
     program = _program(main_program)
@@ -304,7 +336,8 @@ def save_persistables(executor, dirname, main_program=None, scope=None):
                               program._root()._key)
 
 
-def load_persistables(executor, dirname, main_program=None, scope=None):
+def load_persistables(executor: Optional[Executor], dirname: Path, main_program: Optional[Program] = None,
+                      scope: Optional[Scope] = None) -> None:
     """Reads what save_persistables wrote, of a larger program, too: all of it or, after an error, nothing. A folder of Paddle has
     no MANIFEST, and so no tables and no step."""
     program = _program(main_program)
@@ -315,7 +348,10 @@ def load_persistables(executor, dirname, main_program=None, scope=None):
                       "schedule of the learning rate goes on from where the scope stands" % dirname, MillraceWarning, stacklevel=2)
 
 
-def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, main_program=None, scope=None, pooled=()):
+def save_inference_model(dirname: Path, feeded_var_names: Slots,
+                         target_vars: Targets, executor: Optional[Executor] = None,
+                         main_program: Optional[Program] = None, scope: Optional[Scope] = None,
+                         pooled: Iterable[Named] = ()) -> None:
     """Writes a model that millrace.Predictor and the program `predictor` load.
 
     feeded_var_names  the slots in the order of a line: names or Variables of layers.data, or a dataset whose lines the
@@ -341,7 +377,7 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, 
                                     _checks.path("save_inference_model: dirname", dirname))
 
 
-def load_inference_model(dirname, executor=None, scope=None):
+def load_inference_model(dirname: Path, executor: Optional[Executor] = None, scope: Optional[Scope] = None) -> list[Any]:
     """A model that save_inference_model wrote, or one of Paddle, as a program: [program, names of what it is fed with, its
     predictions as Variables], for exe.run(program, feed={...}, fetch_list=predictions).
 
@@ -357,7 +393,9 @@ def load_inference_model(dirname, executor=None, scope=None):
     return [program, loaded["feeds"], [program.var(name) for name in loaded["fetches"]]]
 
 
-def export_model(dirname, feeded_var_names, target_vars, main_program=None, scope=None, format="PADDLE", vocabulary=None):
+def export_model(dirname: Path, feeded_var_names: Slots, target_vars: Targets,
+                 main_program: Optional[Program] = None, scope: Optional[Scope] = None, format: str = "PADDLE",
+                 vocabulary: Optional[SupportsIndex] = None) -> None:
     """Writes a model for another runtime: for "PADDLE" DIRNAME/model.pdmodel and .pdiparams, which
     paddle.static.load_inference_model("DIRNAME/model", exe) and millrace.Predictor load, for "ONNX" DIRNAME/offline.onnx.
 
@@ -384,10 +422,11 @@ def export_model(dirname, feeded_var_names, target_vars, main_program=None, scop
                                       dirname)
 
 
-def _lines(call, program, given):
+def _lines(call: str, program: Program, given: Slots) -> str:
     """How the lines to score look, as a job's text."""
-    dataset = given
-    if not isinstance(dataset, DatasetBase):
+    if isinstance(given, DatasetBase):
+        dataset = given
+    else:
         slots = _checks.listed(call + ": feeded_var_names", given, "names of slots, or a dataset")
         if not slots:
             raise ConfigError(call + ": feeded_var_names is empty; name the slots that a line to score has, in their order")
@@ -399,31 +438,31 @@ def _lines(call, program, given):
         dataset._data_desc(), quoted(dataset.class_name), program.random_seed)
 
 
-def _update_mode(workers):
+def _update_mode(workers: int) -> str:
     """How workers update where nobody says it."""
     return "SERIAL" if workers == 1 else "HOGWILD"
 
 
-def _allowed(non_finite):
+def _allowed(non_finite: bool) -> list[str]:
     """What the job says of a loss and parameters that are nan or inf."""
     return ["allow_non_finite: true"] if non_finite else []
 
 
-def _program(given):
+def _program(given: object) -> Program:
     return default_main_program() if given is None else _checks.one_of("program", given, Program)
 
 
-def _check_has_layers(call, program):
+def _check_has_layers(call: str, program: Program) -> None:
     if program._is_empty():
         raise ConfigError("%s: the program has no layers; they went to another one. program_guard, and every thread, has "
                           "default programs of its own: pass the program that was built" % call)
 
 
-def _scope(given):
+def _scope(given: object) -> Scope:
     return global_scope() if given is None else _checks.one_of("scope", given, Scope)
 
 
-def _fetches(program, fetch_list):
+def _fetches(program: Program, fetch_list: Fetches) -> list[str]:
     """The names of what is to be fetched; one variable stands for a list of it."""
     given = [fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ()
     names = [name_in(program, var, "fetch_list: ") for var in given]
@@ -435,7 +474,7 @@ def _fetches(program, fetch_list):
     return names
 
 
-def _values(name, given, dtype, is_id=False, row=None):
+def _values(name: str, given: Any, dtype: np.dtype[Any], is_id: bool = False, row: Optional[int] = None) -> np.ndarray:
     """An array of the variable's type. Numbers keep their value, ids their 64 bits; what would not is an error, as is an id
     below 0."""
     whole = dtype.kind in "iu"
@@ -459,7 +498,7 @@ def _values(name, given, dtype, is_id=False, row=None):
     return array.astype(dtype, copy=False)
 
 
-def _feeds(program, feed):
+def _feeds(program: Program, feed: Feed) -> list[_Fed]:
     feeds, names = [], set()
     for key, given in feed.items():
         name = name_in(program, key, "feed: ")
@@ -470,7 +509,7 @@ def _feeds(program, feed):
     return feeds
 
 
-def _fed(program, name, given):
+def _fed(program: Program, name: str, given: Any) -> _Fed:
     meta = program._meta(name)
     dtype = np.dtype(meta["dtype"])
     what, is_id = 'feed "%s"' % name, name in program._looked_up
@@ -491,13 +530,14 @@ def _fed(program, name, given):
 class _places:
     """Adds to a failure where the operator that it names was called."""
 
-    def __init__(self, program):
+    def __init__(self, program: Program) -> None:
         self._lines = program._lines
 
-    def __enter__(self):
+    def __enter__(self) -> _places:
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> Literal[False]:
         if not isinstance(error, Error):
             return False
         places = {name: self._lines[name] for name in re.findall(r'"([^"\n]+)"', str(error)) if name in self._lines}

@@ -1,13 +1,21 @@
 """Programs and their variables."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import itertools
 import os
 import threading
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn, Optional, Protocol, SupportsFloat, SupportsIndex, Union
 import weakref
 
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
 from . import _checks, _millrace, _ranks, unique_name
+from ._rules import Clip, Initializer, Regularizer
+from ._types import Feed, Meta, OpInfo, Path
 from .errors import AlreadyExistsError, ConfigError, IoError, NotFoundError
 
 __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "TableRows", "Variable", "default_main_program", "default_startup_program",
@@ -17,12 +25,12 @@ __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "TableRows", "Variable",
 class CPUPlace:
     """Where programs run."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "CPUPlace"
 
 
 # What the formulas of variables append, by name: _formulas.py fills it in, which every module imports whose variables users get.
-_formulas = {}
+_formulas: dict[str, Callable[..., Variable]] = {}
 
 
 class Variable:
@@ -30,104 +38,104 @@ class Variable:
 
     __array_ufunc__ = None  # an array beside it in a formula asks the variable, which refuses it
 
-    def __init__(self, program, name):
+    def __init__(self, program: Program, name: str) -> None:
         self.program = program
         self.name = name
 
-    def _meta(self):
+    def _meta(self) -> Meta:
         return self.program._meta(self.name)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Sizes, -1 for the batch."""
         return self._meta()["shape"]
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """"float32", "int64", ..."""
         return self._meta()["dtype"]
 
     @property
-    def lod_level(self):
+    def lod_level(self) -> int:
         """1: the rows are cut into sequences."""
         return self._meta()["lod_level"]
 
     @property
-    def persistable(self):
+    def persistable(self) -> bool:
         """It lives in the scope from batch to batch, as parameters do."""
         return self._meta()["persistable"]
 
     @property
-    def stop_gradient(self):
+    def stop_gradient(self) -> bool:
         """Gradients end here, and what is computed from it alone gets none. To be set before minimize."""
         return self.program._author.stops_gradient(self.name)
 
     @stop_gradient.setter
-    def stop_gradient(self, stop):
+    def stop_gradient(self, stop: bool) -> None:
         self.program._author.set_stop_gradient(self.name, bool(stop))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lod = ", lod_level=%d" % self.lod_level if self.lod_level else ""
         return 'Variable("%s", %s %s%s)' % (self.name, self.dtype, list(self.shape), lod)
 
-    def __add__(self, other):
+    def __add__(self, other: Operand) -> Variable:
         return _formulas["add"](self, other)
 
     __radd__ = __add__
 
-    def __sub__(self, other):
+    def __sub__(self, other: Operand) -> Variable:
         return _formulas["sub"](self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Operand) -> Variable:
         return _formulas["sub"](self, other, swapped=True)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Operand) -> Variable:
         return _formulas["mul"](self, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Operand) -> Variable:
         return _formulas["div"](self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Operand) -> Variable:
         return _formulas["div"](self, other, swapped=True)
 
-    def __pow__(self, other):
+    def __pow__(self, other: Operand) -> Variable:
         return _formulas["pow"](self, other)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Key) -> Variable:
         """A part: x[:, 0:2]; a number's axis goes."""
         return _formulas["part"](self, key)
 
     __iter__ = None  # it is no list, though it has parts
 
-    def __eq__(self, other):
+    def __eq__(self, other: Operand) -> Variable:  # type: ignore[override]
         """Value by value, as layers.equal. Whether two are one variable, their names say; a dict and a set tell them apart."""
         return _formulas["equal"](self, other)
 
-    def __ne__(self, other):
+    def __ne__(self, other: Operand) -> Variable:  # type: ignore[override]
         return _formulas["not_equal"](self, other)
 
     __hash__ = object.__hash__
 
-    def __lt__(self, other):
+    def __lt__(self, other: Operand) -> Variable:
         return _formulas["less_than"](self, other)
 
-    def __le__(self, other):
+    def __le__(self, other: Operand) -> Variable:
         return _formulas["less_equal"](self, other)
 
-    def __gt__(self, other):
+    def __gt__(self, other: Operand) -> Variable:
         return _formulas["greater_than"](self, other)
 
-    def __ge__(self, other):
+    def __ge__(self, other: Operand) -> Variable:
         return _formulas["greater_equal"](self, other)
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise ConfigError('"%s" has a value when the program runs, not while it is written; take layers.cond, layers.While or '
                           "layers.where instead of if, while, and, or; to find a variable in a list (x in [y, z]) compare names" %
                           self.name)
 
-    def __neg__(self):
+    def __neg__(self) -> Variable:
         return _formulas["mul"](self, -1)
 
 
@@ -141,8 +149,9 @@ class ParamAttr:
     gradient_clip  one of millrace.clip, instead of the optimizer's; by value or by norm
     """
 
-    def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
-                 gradient_clip=None):
+    def __init__(self, name: Optional[str] = None, initializer: Optional[Initializer] = None,
+                 learning_rate: SupportsFloat = 1.0, regularizer: Optional[Regularizer] = None, trainable: bool = True,
+                 gradient_clip: Optional[Clip] = None) -> None:
         if name is not None:
             _checks.text("ParamAttr: name", name)
         for what, given, module in (("initializer", initializer, "initializer"), ("regularizer", regularizer, "regularizer"),
@@ -156,11 +165,11 @@ class ParamAttr:
         self.trainable = trainable
         self.gradient_clip = gradient_clip
 
-    def _named(self, name):
+    def _named(self, name: str) -> ParamAttr:
         """The same for a parameter of that name."""
         return ParamAttr(name, self.initializer, self.learning_rate, self.regularizer, self.trainable, self.gradient_clip)
 
-    def _rule(self):
+    def _rule(self) -> str:
         """The ParameterRule; "" for a parameter like any other."""
         fields = [] if self.learning_rate == 1 else ["rate: %r" % float(self.learning_rate)]
         for name, given in (("regularization", self.regularizer), ("clip", self.gradient_clip)):
@@ -169,7 +178,7 @@ class ParamAttr:
         return " ".join(fields)
 
     @staticmethod
-    def of(given):
+    def of(given: ParamLike) -> ParamAttr:
         """What a param_attr argument stands for: a ParamAttr, a name, an initializer, or nothing."""
         if given is None or given is True:
             return ParamAttr()
@@ -182,6 +191,32 @@ class ParamAttr:
         raise ConfigError("param_attr is a ParamAttr, a name or an initializer, not %r" % (given,))
 
 
+ParamLike = Union[ParamAttr, str, Initializer, Literal[True], None]
+BiasLike = Union[ParamAttr, str, Initializer, bool, None]  # False: no bias
+Operand = Union[Variable, SupportsFloat]
+Key = Union[SupportsIndex, slice, tuple[Union[SupportsIndex, slice], ...]]
+
+
+class Queue(Protocol):
+    """What runs ask of a queue that readers of a program take from."""
+
+    def _check_ids(self) -> None: ...
+
+    def _training_failed(self, error: BaseException) -> None: ...
+
+
+class Source(Protocol):
+    """What runs ask of a reader or loader that a generator of Python's fills."""
+
+    def _next_feed(self, feed: Feed) -> dict[str, Any]: ...
+
+    def _start_passes(self, epochs: int) -> bool: ...
+
+    def _ended(self) -> None: ...
+
+    def _stop(self, error: Optional[BaseException]) -> None: ...
+
+
 _keys = itertools.count(1)
 
 
@@ -191,37 +226,41 @@ class Program:
     A program is made with its startup program by program_guard, or by default_main_program().
     """
 
-    def __init__(self):
-        self._made = None  # the extension's object, when this is a main program
-        self._mains = []  # when this is a startup program
-        self._bytes = None  # when this is a copy
-        self._source = None  # what a copy was made of
+    def __init__(self) -> None:
+        self._made: Union[_millrace.Program, _LoadedAuthor, None] = None  # the extension's object, when this is a main program
+        self._mains: list[Program] = []  # when this is a startup program
+        self._bytes: Optional[bytes] = None  # when this is a copy
+        self._source: Optional[Program] = None  # what a copy was made of
         self._key = next(_keys)  # tells it from others that are trained on a scope
-        self._known = None, {}  # what was asked of variables, and of which version of the program
-        self._names = set()
-        self._initial_values = {}  # of parameters that start as arrays
-        self._lines = {}  # where the operator that makes a variable was called
-        self._queues = []  # that its readers take from
-        self._looked_up = set()  # names of what tables are asked for
-        self._sources = []  # readers and loaders that a generator of Python's fills
-        self._trained_on = {}  # "zeros", "empty_slot": the rules of the dataset that it was trained on; its clones' as well
-        self._gradient_clip = None  # of optimizers that have none
+        # What was asked of variables, and of which version of the program.
+        self._known: tuple[Optional[int], dict[str, Meta]] = None, {}
+        self._names: set[str] = set()
+        self._initial_values: dict[str, NDArray[np.float32]] = {}  # of parameters that start as arrays
+        self._lines: dict[str, str] = {}  # where the operator that makes a variable was called
+        self._queues: list[Queue] = []  # that its readers take from
+        self._looked_up: set[str] = set()  # names of what tables are asked for
+        self._sources: list[Source] = []  # readers and loaders that a generator of Python's fills
+        # "zeros", "empty_slot": the rules of the dataset that it was trained on; its clones' as well.
+        self._trained_on: dict[str, str] = {}
+        self._gradient_clip: Optional[Clip] = None  # of optimizers that have none
         self._is_trained = False  # whether an optimizer's minimize has made it one that trains
         self._is_test = False  # whether it is a clone for tests
         self._dist = ""  # how ranks train it: the text of TrainerDesc.dist
-        self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
-        self._counters = None, ()  # the version, and the variables that it counts in
-        self._pipeline_opt = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
-        self._tables = []  # names of what embedding layers look up, in their order; its clones' as well
-        self._sparse_tables = {}  # of those with a vocabulary that fleet may spread, the rule of their own
-        self._spread = set()  # of these, those whose rows it did spread
-        self._copies = weakref.WeakSet()  # clones and theirs
+        # What such a clone counted, by scope.
+        self._counts: weakref.WeakKeyDictionary[Scope, _millrace.OwnCounts] = weakref.WeakKeyDictionary()
+        self._counters: tuple[Optional[int], Sequence[str]] = None, ()  # the version, and the variables that it counts in
+        self._pipeline_opt: Optional[dict[str, Any]] = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
+        self._tables: list[str] = []  # names of what embedding layers look up, in their order; its clones' as well
+        # Of those with a vocabulary that fleet may spread, the rule of their own.
+        self._sparse_tables: dict[str, Optional[str]] = {}
+        self._spread: set[str] = set()  # of these, those whose rows it did spread
+        self._copies: weakref.WeakSet[Program] = weakref.WeakSet()  # clones and theirs
         self._changes = 0  # of a copy
-        self._initial_folder = None  # of save_persistables or a model, whose values its startup program ends with
-        self.auc_states = []
+        self._initial_folder: Optional[str] = None  # of save_persistables or a model, whose values its startup program ends with
+        self.auc_states: list[str] = []
         self.random_seed = 1
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._mains:
             return "Program(startup of %d)" % len(self._mains)
         if self._is_empty():
@@ -231,8 +270,8 @@ class Program:
             ", trains" if self._is_trained else "")
 
     @property
-    def _author(self):
-        if self._bytes is not None:
+    def _author(self) -> Union[_millrace.Program, _LoadedAuthor]:
+        if self._source is not None:
             return self._source._author
         if self._mains:
             raise ConfigError("this is a startup program: operators go to the main program of its program_guard")
@@ -240,17 +279,17 @@ class Program:
             self._made = _millrace.Program()
         return self._made
 
-    def _is_startup(self):
+    def _is_startup(self) -> bool:
         return bool(self._mains)
 
-    def _is_empty(self):
+    def _is_empty(self) -> bool:
         return self._made is None and self._bytes is None and not self._mains
 
-    def _root(self):
+    def _root(self) -> Program:
         """What it is a copy of, at last."""
         return self if self._source is None else self._source._root()
 
-    def unique_name(self, stem):
+    def unique_name(self, stem: str) -> str:
         """"fc_0", "fc_1", ...: of unique_name.generate, and none that this program has had."""
         while True:
             name = unique_name.generate(stem)
@@ -258,11 +297,11 @@ class Program:
                 self._names.add(name)
                 return name
 
-    def _version(self):
+    def _version(self) -> int:
         """Another number after all that changes what serialize gives."""
         return self._changes if self._bytes is not None else self._author.version
 
-    def _meta(self, name):
+    def _meta(self, name: str) -> Meta:
         """What is known of the variable of that name; NotFoundError with the nearest name."""
         author = self._author
         version, known = self._known
@@ -272,20 +311,20 @@ class Program:
             known[name] = author.find(name)
         return known[name]
 
-    def var(self, name):
+    def var(self, name: str) -> Variable:
         """The variable of that name; NotFoundError with the nearest name."""
         self._meta(name)
         return Variable(self, name)
 
-    def all_parameters(self):
+    def all_parameters(self) -> list[Variable]:
         """Its parameters and tables, in the order in which layers made them."""
         return [Variable(self, name) for name in self._author.parameters()]
 
-    def global_block(self):
+    def global_block(self) -> Program:
         """The program itself: for `program.global_block().var(name)` of Paddle's scripts."""
         return self
 
-    def clone(self, for_test=False):
+    def clone(self, for_test: bool = False) -> Program:
         """A copy of a main program as it is now; `for_test`: the forward part alone, with dropout and its like off.
 
         A copy for tests measures itself: what its layers count (auc) adds up over its runs on a scope, and starts over when
@@ -309,23 +348,23 @@ class Program:
         copy._dist = self._dist
         return copy
 
-    def _spread_tables(self, rules):
+    def _spread_tables(self, rules: Mapping[str, str]) -> None:
         """Lets tables with a vocabulary be ones that grow, where that can be: {name: the rule that will move it}."""
         self._spread.update(name for name, rule in rules.items() if self._author.spread(name, rule))
 
-    def _spread_copies(self):
+    def _spread_copies(self) -> None:
         """Lets clones that were made before look them up as what they are now."""
         for copy in self._copies if self._spread else ():
-            copy._bytes = _millrace.program_with_tables(copy._bytes, self.serialize(), sorted(self._spread))
+            copy._bytes = _millrace.program_with_tables(copy.serialize(), self.serialize(), sorted(self._spread))
             copy._changes += 1
             copy._spread |= self._spread
             copy._spread_copies()
 
-    def _test_bytes(self):
+    def _test_bytes(self) -> bytes:
         """The forward part."""
         return _millrace.program_for_test(self.serialize())
 
-    def _own_counts(self, scope):
+    def _own_counts(self, scope: Scope) -> Optional[_millrace.OwnCounts]:
         """Where it counts on a scope; None: by the scope's variables."""
         if not self._is_test:
             return None
@@ -333,13 +372,13 @@ class Program:
             self._counts[scope] = _millrace.OwnCounts(self.serialize())
         return self._counts[scope]
 
-    def _counted(self):
+    def _counted(self) -> Sequence[str]:
         """The variables that it adds to from batch to batch."""
         if self._counters[0] != self._version():
             self._counters = self._version(), _millrace.counters(self.serialize())
         return self._counters[1]
 
-    def serialize(self):
+    def serialize(self) -> bytes:
         """The ProgramDesc as bytes, as Paddle saves it."""
         if self._bytes is not None:
             return self._bytes
@@ -347,21 +386,21 @@ class Program:
             return self._mains[-1]._author.startup()
         return self._author.main()
 
-    def startup_bytes(self):
+    def startup_bytes(self) -> bytes:
         """The startup program of a main program, or of a copy of one."""
         return self._author.startup()
 
-    def ops(self):
+    def ops(self) -> str:
         """len(ops)=7, then the operators, a line each: op[0]->Type(): lookup_table."""
         return _millrace.program_ops(self.serialize())
 
-    def to_string(self):
+    def to_string(self) -> str:
         """The ProgramDesc as text."""
         return _millrace.program_text(self.serialize())
 
     __str__ = to_string
 
-    def save(self, folder):
+    def save(self, folder: Path) -> None:
         """Writes FOLDER/main_program.bin and FOLDER/startup_program.bin, which a job names:
 
             program { main: "FOLDER/main_program.bin" startup: "FOLDER/startup_program.bin" }
@@ -383,32 +422,32 @@ class _LoadedAuthor:
 
     version = 0  # it stays as it is
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         self._data, self._vars = data, _millrace.program_vars(data)
 
-    def main(self):
+    def main(self) -> bytes:
         return self._data
 
-    def has(self, name):
+    def has(self, name: str) -> bool:
         return name in self._vars
 
-    def find(self, name):
+    def find(self, name: str) -> Meta:
         if name not in self._vars:
             raise NotFoundError('the program has no variable "%s"; it has: %s' % (name, ", ".join(sorted(self._vars))))
         return self._vars[name]
 
-    def parameters(self):
+    def parameters(self) -> list[str]:
         return sorted(name for name, meta in self._vars.items() if meta["persistable"])
 
-    def stops_gradient(self, name):
+    def stops_gradient(self, name: str) -> bool:
         return not self.find(name)["persistable"]
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         raise ConfigError("this program was loaded from a model, to be run as it is: nothing is added to it, and it has no startup "
                           "program")
 
 
-def _loaded_program(data, seed):
+def _loaded_program(data: bytes, seed: int) -> Program:
     program = Program()
     program._made, program.random_seed, program._is_test = _LoadedAuthor(data), seed, True
     return program
@@ -417,53 +456,52 @@ def _loaded_program(data, seed):
 class TableRows(NamedTuple):
     """Rows of a table that grows, by their keys: ids, or with per_slot (key: SLOT_AND_ID) hashes of slot and id."""
 
-    keys: object  #: uint64, [rows], ascending
-    values: object  #: float32, [rows, dim]
+    keys: NDArray[np.uint64]  #: uint64, [rows], ascending
+    values: NDArray[np.float32]  #: float32, [rows, dim]
 
 
-def _array_or_rows(value):
+def _array_or_rows(value: object) -> Any:
     return TableRows(*value) if isinstance(value, tuple) else value
 
 
 class Scope:
     """Where variables live between runs: parameters, optimizer state, tables."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._scope = _millrace.Scope()
-        self._named = set()  # by var()
-        self._shared = {}  # of what this rank has counted alone since: what all ranks had
+        self._named: set[str] = set()  # by var()
+        self._shared: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # of what this rank has counted alone since: what all ranks had
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         try:
             return "Scope(%d variables, step %d)" % (len(self.names()), self.step)
         except AlreadyExistsError:
             return "Scope(in use by a call that is not over)"
 
-    def get(self, name):
+    def get(self, name: str) -> Any:  # which of the three, who calls it knows
         """A copy: a tensor as a numpy array, a table that grows as TableRows; None when there is none of that name."""
         return _array_or_rows(self._scope.get(name))
 
-    def set(self, name, array):
+    def set(self, name: str, array: ArrayLike) -> None:
         """Writes a tensor; one that is there keeps its shape and type."""
-        import numpy as np
         self._scope.set(name, np.asarray(_checks.unmasked('variable "%s"' % name, array)))
         self._shared.pop(name, None)
 
-    def _parts(self, name):
+    def _parts(self, name: str) -> Optional[tuple[np.ndarray, np.ndarray]]:
         """A variable's value, and what of it programs that measure themselves have seen; None when there is none of that name."""
         value, seen = self.get(name), self._scope.seen(name)
-        if value is None:
+        if not isinstance(value, np.ndarray):
             return None
         seen = 0 * value if seen is None or seen.size != value.size else seen.reshape(value.shape)
         return value, seen
 
-    def _shared_counts(self):
+    def _shared_counts(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """By name, what all ranks had of what this one has counted alone since."""
         for name in self._scope.take_made():
             self._shared.pop(name, None)
         return self._shared
 
-    def _keep_shared(self, program):
+    def _keep_shared(self, program: Program) -> None:
         """Before a run of this rank alone: keeps what all have counted."""
         if _ranks.size() == 1:
             return
@@ -473,26 +511,26 @@ class Scope:
             if parts is not None:
                 shared[name] = parts
 
-    def _total(self, name, op="sum"):
+    def _total(self, name: str, op: str = "sum") -> Union[np.ndarray, TableRows, None]:
         """A variable's value, with what each rank has counted alone: a collective where this one has."""
         value, shared = self.get(name), self._shared_counts().get(name)
-        if shared is None or shared[0].shape != value.shape:
+        if shared is None or not isinstance(value, np.ndarray) or shared[0].shape != value.shape:
             return value
         return shared[0] + _ranks.allreduce(value - shared[0]) if op == "sum" else _ranks.allreduce(value, op)
 
-    def _share_counts(self, call):
+    def _share_counts(self, call: str) -> None:
         """Before a run of all ranks: adds up what each has counted alone."""
         if _ranks.size() == 1:
             return
         alone = {}
         for name, shared in self._shared_counts().items():
             parts = self._parts(name)
-            if parts[0].shape == shared[0].shape:
+            if parts is not None and parts[0].shape == shared[0].shape:
                 alone[name] = [now - before for now, before in zip(parts, shared)]
-        totals = {}
+        totals: dict[str, tuple[Any, Any]] = {}
         for theirs in _ranks.gather_objects(alone, call):
             for name, (counted, seen) in theirs.items():
-                before = totals.get(name) or self._shared.get(name) or self._parts(name)
+                before: Any = totals.get(name) or self._shared.get(name) or self._parts(name)
                 totals[name] = before[0] + counted, before[1] + seen
         for name, (total, seen) in totals.items():
             self.set(name, total - seen)
@@ -500,27 +538,27 @@ class Scope:
                 self._scope.set_seen(name, seen.reshape(-1))
         self._shared.clear()
 
-    def names(self):
+    def names(self) -> list[str]:
         """Of all its variables."""
         return self._scope.names()
 
-    def shrink(self):
+    def shrink(self) -> dict[str, tuple[int, int]]:
         """Ends a day of the tables with an accessor: shows and clicks decay, rows of little worth and those not seen for long are
         deleted. Returns (rows left, rows deleted) by table."""
         return self._scope.shrink()
 
     @property
-    def step(self):
+    def step(self) -> int:
         """Batches trained on its parameters since their startup programs ran; loading takes up the count of what was saved."""
         return self._scope.step
 
-    def find_var(self, name):
+    def find_var(self, name: str) -> Optional[ScopeVariable]:
         """As in Paddle: np.array(scope.find_var("fc_0.w_0").get_tensor()). None when there is none of that name; one that var()
         made is there, also without a value."""
         name = _checks.text("Scope.find_var: name", name)
         return ScopeVariable(self, name) if name in self._named or name in self.names() else None
 
-    def var(self, name):
+    def var(self, name: str) -> ScopeVariable:
         """The variable of that name, made when there is none: without a value, until get_tensor().set or a queue gives it one."""
         self._named.add(_checks.text("Scope.var: name", name))
         return ScopeVariable(self, name)
@@ -529,19 +567,19 @@ class Scope:
 class ScopeVariable:
     """A variable of a scope, as Scope.find_var and Scope.var give it."""
 
-    def __init__(self, scope, name):
+    def __init__(self, scope: Scope, name: str) -> None:
         self._scope, self._name = scope, name
 
-    def _queue_holder(self):
+    def _queue_holder(self) -> _millrace.ArrayQueueHolder:
         return self._scope._scope.queue_holder(self._name)
 
-    def get_tensor(self):
+    def get_tensor(self) -> ScopeVariable:
         return self
 
-    def set(self, array, place=None):
+    def set(self, array: ArrayLike, place: Optional[CPUPlace] = None) -> None:
         self._scope.set(self._name, array)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Optional[DTypeLike] = None, copy: Optional[bool] = None) -> np.ndarray:
         array = self._scope.get(self._name)
         if array is None:
             raise NotFoundError('the variable "%s" of the scope has no value yet' % self._name)
@@ -551,12 +589,12 @@ class ScopeVariable:
 
 
 class _Current(threading.local):
-    def __init__(self):
+    def __init__(self) -> None:
         self.main, self.startup = _pair()
         self.scope = _GLOBAL_SCOPE
 
 
-def _pair(main=None, startup=None):
+def _pair(main: Optional[Program] = None, startup: Optional[Program] = None) -> tuple[Program, Program]:
     main, startup = main or Program(), startup or Program()
     if main._is_startup():
         raise ConfigError("program_guard: the first program is a startup program already")
@@ -571,18 +609,18 @@ _GLOBAL_SCOPE = Scope()
 _current = _Current()
 
 
-def default_main_program():
+def default_main_program() -> Program:
     """The program that layers go to."""
     return _current.main
 
 
-def default_startup_program():
+def default_startup_program() -> Program:
     """The program that makes its parameters."""
     return _current.startup
 
 
 @contextlib.contextmanager
-def program_guard(main_program, startup_program=None):
+def program_guard(main_program: Program, startup_program: Optional[Program] = None) -> Iterator[None]:
     """Lets layers go to another pair of programs."""
     for given in (main_program, startup_program):
         if given is not None:
@@ -595,13 +633,13 @@ def program_guard(main_program, startup_program=None):
         _current.main, _current.startup = before
 
 
-def global_scope():
+def global_scope() -> Scope:
     """The scope that executors use."""
     return _current.scope
 
 
 @contextlib.contextmanager
-def scope_guard(scope):
+def scope_guard(scope: Scope) -> Iterator[None]:
     """Lets executors use another scope."""
     before, _current.scope = _current.scope, _checks.one_of("scope_guard", scope, Scope)
     try:
@@ -610,7 +648,7 @@ def scope_guard(scope):
         _current.scope = before
 
 
-def load_plugin(path):
+def load_plugin(path: Path) -> None:
     """Loads a shared object with operators, data feeds or file formats of one's own (docs/plugins.md).
 
     From then on layers.op, jobs, datasets, readers and predictors know them by name, in programs that were begun before,
@@ -621,12 +659,12 @@ def load_plugin(path):
     _millrace.load_plugin(os.fspath(path))
 
 
-def op_types():
+def op_types() -> list[str]:
     """Every operator that `layers.op` knows."""
     return _millrace.op_types()
 
 
-def op_info(type):
+def op_info(type: str) -> OpInfo:
     """What an operator is: {"doc", "inputs": [(name, doc, any number, optional)], "outputs", "attrs": [(name, doc,
     default, or None for one that must be given)]}."""
     return _millrace.op_info(type)

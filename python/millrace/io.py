@@ -1,16 +1,21 @@
 """Feeds from generators of Python's: fluid's PyReader and DataLoader, for variables of layers.data. And what fluid.io saves and loads."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import queue
 import random
 import threading
+from typing import Any, NoReturn, Optional, SupportsIndex, Union
 
 from . import _checks
 from ._append import as_list
-from ._settings import name_of
+from ._settings import Named, name_of
+from ._types import T
 from .errors import ConfigError, EOFException
 from .executor import load_inference_model, load_persistables, save_inference_model, save_persistables
-from .framework import Variable, default_main_program
-from .reader import _batches, _columns, _generated, _places, _rows
+from .framework import CPUPlace, Program, Variable, default_main_program
+from .reader import Places, _batches, _columns, _generated, _places, _rows
 
 __all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "load_inference_model", "load_persistables", "save_inference_model",
            "save_persistables", "shuffle"]
@@ -22,13 +27,14 @@ class DataFeeder:
     feed_list  the Variables of layers.data, or their names in `program` (by default the main program at hand)
     """
 
-    def __init__(self, feed_list, place=None, program=None):
+    def __init__(self, feed_list: Union[Named, Sequence[Named]], place: Optional[CPUPlace] = None,
+                 program: Optional[Program] = None) -> None:
         _places("DataFeeder", place)
         program = default_main_program() if program is None else program
         self._variables = _fed_variables("DataFeeder", [
             program.var(given) if isinstance(given, str) else given for given in as_list(feed_list)])
 
-    def feed(self, iterable):
+    def feed(self, iterable: Iterable[Any]) -> dict[str, Any]:
         """`iterable` gives the samples of the batch, each a tuple with a value for each variable."""
         return dict(zip([var.name for var in self._variables], _values_of_samples(self._variables, list(iterable))))
 
@@ -45,28 +51,30 @@ class PyReader:
     A thread reads ahead with and without use_double_buffer.
     """
 
-    def __init__(self, feed_list=None, capacity=16, use_double_buffer=True, iterable=True, return_list=False):
+    def __init__(self, feed_list: Union[Variable, Sequence[Variable], None] = None, capacity: SupportsIndex = 16,
+                 use_double_buffer: bool = True, iterable: bool = True, return_list: bool = False) -> None:
         variables = self._variables = _fed_variables("PyReader", feed_list)
         self._capacity = _checks.whole("PyReader: capacity", capacity, 1)
         self._iterable, self._return_list = bool(iterable), bool(return_list)
-        self._generator = None
-        self._pass = None
+        self._generator: Optional[Callable[[], Iterator[dict[str, Any]]]] = None
+        self._pass: Optional[_ReadAhead] = None
         if not self._iterable:
             variables[0].program._sources.append(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "PyReader(%s)" % ", ".join(var.name for var in self._variables)
 
-    def decorate_sample_generator(self, sample_generator, batch_size, drop_last=True, places=None):
+    def decorate_sample_generator(self, sample_generator: Callable[[], Iterable[Any]], batch_size: SupportsIndex,
+                                  drop_last: bool = True, places: Places = None) -> PyReader:
         """A function that returns a generator of samples, each a tuple with a value for each variable; batch_size of them are a
         batch. It is called for each pass."""
         return self.decorate_sample_list_generator(_batches(sample_generator, batch_size, drop_last), places)
 
-    def decorate_sample_list_generator(self, reader, places=None):
+    def decorate_sample_list_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> PyReader:
         """A function that returns a generator of batches, each a list of samples."""
         return self._decorate("decorate_sample_list_generator", reader, places, self._of_samples)
 
-    def decorate_batch_generator(self, reader, places=None):
+    def decorate_batch_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> PyReader:
         """A function that returns a generator of batches, each a tuple with what exe.run takes for each variable."""
         return self._decorate("decorate_batch_generator", reader, places, self._of_batch)
 
@@ -74,54 +82,55 @@ class PyReader:
     set_sample_list_generator = decorate_sample_list_generator
     set_batch_generator = decorate_batch_generator
 
-    def start(self):
+    def start(self) -> None:
         """Begins a pass."""
         self._check_iterable("start", False)
         if self._pass is not None:
             raise ConfigError("PyReader: start: the pass before is not over: reset() it first")
         self._pass = self._begin("start")
 
-    def reset(self):
+    def reset(self) -> None:
         """Ends the pass, wherever it is."""
         self._check_iterable("reset", False)
         if self._pass is not None:
             self._pass.close()
             self._pass = None
 
-    def __call__(self):
+    def __call__(self) -> Iterator[list[Any]]:
         """The feeds of a pass."""
         self._check_iterable("a loop over it", True)
         return self._feeds(self._begin("a loop over it"))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[Any]]:
         return self()
 
-    def _feeds(self, batches):
+    def _feeds(self, batches: _ReadAhead) -> Iterator[list[Any]]:
         try:
             for feed in batches:
                 yield list(feed.values()) if self._return_list else [feed]
         finally:
             batches.close()
 
-    def _decorate(self, method, reader, places, convert):
+    def _decorate(self, method: str, reader: Callable[[], Iterable[Any]], places: Places,
+                  convert: Callable[[Any], dict[str, Any]]) -> PyReader:
         _places(method, places)
         self._generator = _generated(method, reader, convert)
         return self
 
-    def _begin(self, what):
+    def _begin(self, what: str) -> _ReadAhead:
         if self._generator is None:
             raise ConfigError("PyReader: %s: call decorate_sample_generator, decorate_sample_list_generator or "
                               "decorate_batch_generator first" % what)
         return _ReadAhead(self._generator, self._capacity)
 
-    def _check_iterable(self, what, wanted):
+    def _check_iterable(self, what: str, wanted: bool) -> None:
         if self._iterable != wanted:
             raise ConfigError("PyReader: %s is for iterable=%s; this one is iterable=%s" % (what, wanted, self._iterable))
 
-    def _of_samples(self, samples):
+    def _of_samples(self, samples: Sequence[Any]) -> dict[str, Any]:
         return self._of_batch(_values_of_samples(self._variables, samples))
 
-    def _of_batch(self, given):
+    def _of_batch(self, given: Any) -> dict[str, Any]:
         values = list(given) if isinstance(given, (list, tuple)) else [given]
         if len(values) != len(self._variables):
             raise ConfigError("a batch of the PyReader has %d values, and feed_list %d variables" % (
@@ -130,7 +139,7 @@ class PyReader:
 
     # What executors ask of it.
 
-    def _next_feed(self, feed):
+    def _next_feed(self, feed: Mapping[Any, Any]) -> dict[str, Any]:
         fed = {name_of(key) for key in feed}
         if self._pass is None or any(var.name in fed for var in self._variables):
             return {}
@@ -138,25 +147,25 @@ class PyReader:
             return batch_feed
         raise EOFException("%r is at the end of its pass: reset() it, then start() begins the next one" % self)
 
-    def _start_passes(self, epochs):
+    def _start_passes(self, epochs: int) -> NoReturn:
         raise ConfigError("train_from_reader: the program is fed by %r, batch by batch: call start() and exe.run(program) until "
                           "EOFException" % self)
 
-    def _ended(self):
+    def _ended(self) -> None:
         pass
 
-    def _stop(self, error):
+    def _stop(self, error: Optional[BaseException]) -> None:
         pass
 
 
-def _fed_variables(what, given):
+def _fed_variables(what: str, given: Any) -> list[Variable]:
     variables = as_list(given) if given is not None else []
     if not variables or not all(isinstance(var, Variable) for var in variables):
         raise ConfigError("%s: feed_list: Variables of layers.data, not %r" % (what, given))
     return variables
 
 
-def _values_of_samples(variables, samples):
+def _values_of_samples(variables: Sequence[Variable], samples: Sequence[Any]) -> list[Any]:
     """What exe.run takes for each variable."""
     columns = _columns(samples, len(variables))
     if not columns:
@@ -169,8 +178,9 @@ class DataLoader:
     """Makes PyReaders by fluid's other name."""
 
     @staticmethod
-    def from_generator(feed_list=None, capacity=16, use_double_buffer=True, iterable=True, return_list=False,
-                       use_multiprocess=False, drop_last=True):
+    def from_generator(feed_list: Union[Variable, Sequence[Variable], None] = None, capacity: SupportsIndex = 16,
+                       use_double_buffer: bool = True, iterable: bool = True, return_list: bool = False,
+                       use_multiprocess: bool = False, drop_last: bool = True) -> PyReader:
         """A PyReader; its set_sample_generator, set_sample_list_generator or set_batch_generator says what it gives. drop_last is
         about several places, of which there is one; set_sample_generator has its own."""
         if use_multiprocess:
@@ -178,14 +188,15 @@ class DataLoader:
         return PyReader(feed_list, capacity, use_double_buffer, iterable, return_list)
 
 
-def batch(reader, batch_size, drop_last=False):
+def batch(reader: Callable[[], Iterable[T]], batch_size: SupportsIndex,
+          drop_last: bool = False) -> Callable[[], Iterator[list[T]]]:
     """A function that gives lists of batch_size of what another one's generator gives."""
     return _batches(reader, batch_size, drop_last)
 
 
-def shuffle(reader, buf_size):
+def shuffle(reader: Callable[[], Iterable[T]], buf_size: SupportsIndex) -> Callable[[], Iterator[T]]:
     """A function that gives what another one's generator gives, buf_size of it at a time in an order of Python's random."""
-    def made():
+    def made() -> Iterator[T]:
         for some in _batches(reader, buf_size, False)():
             random.shuffle(some)
             yield from some
@@ -197,14 +208,14 @@ class _ReadAhead:
 
     _END = object()
 
-    def __init__(self, make, capacity):
-        self._items = queue.Queue(capacity)
+    def __init__(self, make: Callable[[], Iterable[Any]], capacity: int) -> None:
+        self._items: queue.Queue[tuple[Any, Optional[BaseException]]] = queue.Queue(capacity)
         self._stopped = threading.Event()
         self._ended = False
         self._thread = threading.Thread(target=self._read, args=(make,), daemon=True)
         self._thread.start()
 
-    def _read(self, make):
+    def _read(self, make: Callable[[], Iterable[Any]]) -> None:
         try:
             for item in make():
                 if not self._put((item, None)):
@@ -213,7 +224,7 @@ class _ReadAhead:
         except BaseException as error:  # pylint: disable=broad-except
             self._put((self._END, error))
 
-    def _put(self, item):
+    def _put(self, item: tuple[Any, Optional[BaseException]]) -> bool:
         while not self._stopped.is_set():
             try:
                 self._items.put(item, timeout=0.1)
@@ -222,10 +233,10 @@ class _ReadAhead:
                 continue
         return False
 
-    def __iter__(self):
+    def __iter__(self) -> _ReadAhead:
         return self
 
-    def __next__(self):
+    def __next__(self) -> dict[str, Any]:
         if self._ended:
             raise StopIteration
         item, error = self._items.get()
@@ -236,6 +247,6 @@ class _ReadAhead:
             raise StopIteration
         return item
 
-    def close(self):
+    def close(self) -> None:
         self._stopped.set()
         self._ended = True

@@ -1,17 +1,24 @@
 """Jobs: what `trainer --trainer_desc=FILE` runs, from Python."""
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Optional, Union
 
 from . import _frames, _millrace, _ranks
 from ._settings import quoted
+from ._types import Data, Path
 from .errors import ConfigError, MillraceWarning
 from .framework import _array_or_rows
 from .report import Report
 
 __all__ = ["Job"]
+
+Callback = Callable[[dict[str, Any]], object]
+Callbacks = Union[Callback, Iterable[Callback]]
 
 
 class Job:
@@ -23,18 +30,18 @@ class Job:
     A mistake anywhere in it is a ConfigError with every mistake, its place, and what was probably meant.
     """
 
-    def __init__(self, file, overrides=(), output_dir=""):
+    def __init__(self, file: Path, overrides: Iterable[str] = (), output_dir: Path = "") -> None:
         """Reads and compiles `file`; no data yet. `overrides` are PATH=VALUE, as after --set."""
         self._start(os.fspath(file), None, overrides, output_dir)
 
     @classmethod
-    def from_text(cls, text, overrides=(), output_dir="", origin="job"):
+    def from_text(cls, text: str, overrides: Iterable[str] = (), output_dir: Path = "", origin: str = "job") -> Job:
         """The same of a text at hand; `origin` stands for the file's name in messages."""
         job = cls.__new__(cls)
         job._start(origin, text, overrides, output_dir)
         return job
 
-    def _start(self, file, text, overrides, output_dir):
+    def _start(self, file: str, text: Optional[str], overrides: Iterable[str], output_dir: Path) -> None:
         self._file = file
         if isinstance(overrides, str):
             raise ConfigError("overrides: a list of PATH=VALUE, not the text %r: [%r]" % (overrides, overrides))
@@ -42,10 +49,10 @@ class Job:
         if self._job.warnings and _ranks.leads():
             warnings.warn(self._job.warnings.rstrip(), MillraceWarning, stacklevel=3)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Job(%s%s)" % (quoted(self._file), ", output_dir=" + quoted(self._job.output_dir) if self._job.output_dir else "")
 
-    def run(self, resume="never", verbose=True, model="last", callbacks=()):
+    def run(self, resume: Path = "never", verbose: bool = True, model: str = "last", callbacks: Callbacks = ()) -> Report:
         """Trains to the end and returns a Report.
 
         `resume` is "never", "auto" (the newest whole checkpoint of output_dir) or a checkpoint's folder; with "auto", an `infer`
@@ -66,7 +73,8 @@ class Job:
             ran = self._job.run(os.fspath(resume), model, not verbose, _functions(callbacks))
         return Report(**_ranks.of_leader(ran, "the report of Job.run"))
 
-    def fit(self, data, eval_data=None, resume="never", verbose=True, callbacks=()):
+    def fit(self, data: Data, eval_data: Union[Data, Mapping[str, Data], None] = None, resume: Path = "never",
+            verbose: bool = True, callbacks: Callbacks = ()) -> Report:
         """Trains on rows in memory, as run() does on files, and returns a Report.
 
             job = millrace.Job("census.prototxt", output_dir="out")
@@ -100,28 +108,28 @@ class Job:
         sys.stdout.flush()
         return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
 
-    def save_model(self, folder):
+    def save_model(self, folder: Path) -> None:
         """Writes the model as it stands after a run, or after one that Ctrl-C ended, for Predictor(folder). A folder that
         holds something else than a model is not replaced."""
         self._job.save_model(os.fspath(folder))
 
-    def parameter(self, name):
+    def parameter(self, name: str) -> Any:  # which of the two, who calls it knows
         """A copy of a parameter after run(): "h.w_0" of the fc layer "h" is an array [inputs, outputs], a table that grows is
         TableRows(keys, values)."""
         return _array_or_rows(self._job.parameter(name))
 
     @property
-    def config(self):
+    def config(self) -> str:
         """The job with overrides and defaults written out, as text."""
         return self._job.config_text
 
     @property
-    def ops(self):
+    def ops(self) -> str:
         """The operators that a batch runs, a line each."""
         return self._job.ops()
 
 
-def _functions(callbacks):
+def _functions(callbacks: Callbacks) -> list[Callback]:
     if not callable(callbacks) and not isinstance(callbacks, Iterable):
         raise ConfigError("callbacks: a function of a dict, or a list of these, not %r" % (callbacks,))
     functions = [callbacks] if callable(callbacks) else list(callbacks)

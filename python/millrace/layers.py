@@ -3,6 +3,13 @@
 Names and arguments are those of Paddle's fluid.layers. What does not fit raises ConfigError at the call.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Optional, Protocol, SupportsIndex, TYPE_CHECKING, Union, overload
+
+from numpy.typing import DTypeLike
+
 from . import _activations, _checks, _control_flow, _losses, _norms, _recurrent, _sequences, _tensors
 from . import _formulas  # noqa: F401
 from . import _instead
@@ -16,18 +23,24 @@ from ._sequences import *  # noqa: F401,F403
 from ._settings import quoted
 from ._tensors import *  # noqa: F401,F403
 from .errors import ConfigError
-from .framework import ParamAttr, Variable, default_main_program
+from .framework import BiasLike, ParamAttr, ParamLike, Variable, default_main_program
 from .initializer import Constant, Xavier
+from .optimizer import Optimizer
 
-_UNARY = ("relu", "sigmoid", "tanh", "square", "sqrt", "exp", "log", "abs", "sign", "logsigmoid", "softplus", "softsign",
-          "reciprocal", "rsqrt", "floor", "ceil", "round", "sin", "cos", "erf")
-_ELEMENTWISE = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")
-_REDUCE = ("sum", "mean", "max", "min", "prod", "all", "any")
-
-__all__ = ["clip", "concat", "data", "dropout", "embedding", "expand_dims", "fc", "matmul", "mean", "mul", "op", "reshape", "scale",
-           "slice", "softmax", "split", "squeeze", "stack", "sum", "sums", "topk", "transpose", "unsqueeze", *_UNARY,
-           *("elementwise_" + name for name in _ELEMENTWISE), *("reduce_" + name for name in _REDUCE), *_activations.__all__,
-           *_control_flow.__all__, *_losses.__all__, *_norms.__all__, *_recurrent.__all__, *_sequences.__all__, *_tensors.__all__]
+__all__ = ["abs", "ceil", "clip", "concat", "cos", "data", "dropout", "elementwise_add", "elementwise_div",
+           "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
+           "elementwise_pow", "elementwise_sub", "embedding", "erf", "exp", "expand_dims", "fc", "floor", "log", "logsigmoid",
+           "matmul", "mean", "mul", "op", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
+           "reduce_prod", "reduce_sum", "relu", "reshape", "round", "rsqrt", "scale", "sigmoid", "sign", "sin", "slice",
+           "softmax", "softplus", "softsign", "split", "sqrt", "square", "squeeze", "stack", "sum", "sums", "tanh", "topk",
+           "transpose", "unsqueeze"]
+__all__ += _activations.__all__
+__all__ += _control_flow.__all__
+__all__ += _losses.__all__
+__all__ += _norms.__all__
+__all__ += _recurrent.__all__
+__all__ += _sequences.__all__
+__all__ += _tensors.__all__
 
 
 # Layers of Paddle that are not here: what to do instead.
@@ -39,11 +52,26 @@ _INSTEAD = {
 }
 
 
-def __getattr__(name):
-    _instead.refuse(__name__, name, _INSTEAD)
+if not TYPE_CHECKING:  # which would take it for layers of any name
+    def __getattr__(name):
+        _instead.refuse(__name__, name, _INSTEAD)
 
 
-def data(name, shape, append_batch_size=True, dtype=None, lod_level=0):
+@overload
+def data(name: str, shape: Iterable[Optional[SupportsIndex]], append_batch_size: bool = True, dtype: Optional[DTypeLike] = None,
+         lod_level: SupportsIndex = 0) -> Variable: ...
+
+
+@overload
+def data(name: str, shape: Iterable[Optional[SupportsIndex]], dtype: DTypeLike, /, *, lod_level: SupportsIndex = 0) -> Variable: ...
+
+
+@overload
+def data(name: str, shape: Iterable[Optional[SupportsIndex]], dtype: DTypeLike, lod_level: SupportsIndex, /) -> Variable: ...
+
+
+def data(name: str, shape: Iterable[Optional[SupportsIndex]], append_batch_size: Any = True, dtype: Any = None,
+         lod_level: SupportsIndex = 0) -> Variable:
     """A slot of the input: the variable that batches are fed to. Also data(name, shape, dtype, lod_level), as fluid.data has them.
 
     shape      of a row, [13]; a -1 for the batch is put before it unless there is one. With lod_level 1 (sparse slots, any
@@ -71,8 +99,10 @@ def data(name, shape, append_batch_size=True, dtype=None, lod_level=0):
     return Variable(program, name)
 
 
-def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32",
-              per_slot=False, optimizer=None, out_of_range=None, initial_rows=None, accessor=None):
+def embedding(input: Variable, size: Sequence[Optional[SupportsIndex]], is_sparse: bool = False, is_distributed: bool = False,
+              padding_idx: Optional[SupportsIndex] = None, param_attr: ParamLike = None, dtype: str = "float32",
+              per_slot: bool = False, optimizer: Optional[Optimizer] = None, out_of_range: Optional[str] = None,
+              initial_rows: Optional[int] = None, accessor: Optional[str] = None) -> Variable:
     """Rows of a table by id: [values, dim], or [batch, dim] of a dense slot [batch, 1].
 
     size          [vocabulary, dim], or [None, dim] for a table that takes any id from 0 to 2**64 - 1 and grows
@@ -114,7 +144,8 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
         if padding_idx < 0 and vocabulary is None:
             raise ConfigError("embedding: padding_idx %d counts from the end of a vocabulary, and a table that grows has none" %
                               padding_idx)
-        padding_idx += vocabulary if padding_idx < 0 else 0
+        if padding_idx < 0 and vocabulary is not None:
+            padding_idx += vocabulary
     if is_distributed:
         vocabulary = None
     fields = ["name: %s" % quoted(table), "dim: %d" % dim]
@@ -154,7 +185,9 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     return Variable(program, out)
 
 
-def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None):
+def fc(input: Union[Variable, Sequence[Variable]], size: SupportsIndex, num_flatten_dims: SupportsIndex = 1,
+       param_attr: ParamLike = None, bias_attr: BiasLike = None, act: Optional[str] = None,
+       name: Optional[str] = None) -> Variable:
     """Fully connected: act(input W + b), [batch, size]. Several inputs have a W each; their products are added.
 
     bias_attr=False leaves b out. Parameters are NAME.w_0 (NAME.w_1, ... for more inputs) and NAME.b_0; a second layer of that
@@ -188,18 +221,19 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
     return activate(out, act, stem)
 
 
-def concat(input, axis=0, name=None):
+def concat(input: Union[Variable, Sequence[Variable]], axis: int = 0, name: Optional[str] = None) -> Variable:
     """Sets variables side by side along an axis: along axis 1 [batch, a] and [batch, b] become [batch, a + b]; along 0, as by
     default, [n, a] and [m, a] become [n + m, a]."""
     return op("concat", {"X": as_list(input)}, {"axis": axis}, name=name)
 
 
-def mean(x, name=None):
+def mean(x: Variable, name: Optional[str] = None) -> Variable:
     """The mean of all values, [1]."""
     return op("mean", {"X": x}, name=name)
 
 
-def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation="downgrade_in_infer"):
+def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: Optional[int] = None, name: Optional[str] = None,
+            dropout_implementation: str = "downgrade_in_infer") -> Variable:
     """Sets a random part to zero while training; the shape of x."""
     attrs = {"dropout_prob": dropout_prob, "is_test": is_test, "dropout_implementation": dropout_implementation}
     if seed is not None:
@@ -207,7 +241,7 @@ def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implem
     return op("dropout", {"X": x}, attrs, ["Out", "Mask"], name=name)[0]
 
 
-def softmax(input, use_cudnn=False, name=None, axis=-1):
+def softmax(input: Variable, use_cudnn: bool = False, name: Optional[str] = None, axis: int = -1) -> Variable:
     """Probabilities along an axis, by its name; the shape of input, [batch, classes] as a rule. use_cudnn changes nothing."""
     if not isinstance(use_cudnn, bool):
         raise ConfigError("softmax: use_cudnn stands second, as in fluid, and is a bool, not %r; give axis by its name" % (
@@ -215,28 +249,31 @@ def softmax(input, use_cudnn=False, name=None, axis=-1):
     return op("softmax", {"X": input}, {"axis": axis}, name=name)
 
 
-def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+def scale(x: Variable, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Optional[str] = None,
+          name: Optional[str] = None) -> Variable:
     """scale * x + bias of every value, or scale * (x + bias) without bias_after_scale; act of it, by its name; the shape of x."""
     return activate(op("scale", {"X": x}, {"scale": scale, "bias": bias, "bias_after_scale": bias_after_scale},
                        name=name if act is None else None), act, "scale", name)
 
 
-def clip(x, min, max, name=None):
+def clip(x: Variable, min: float, max: float, name: Optional[str] = None) -> Variable:
     """Values held within [min, max]."""
     return op("clip", {"X": x}, {"min": min, "max": max}, name=name)
 
 
-def matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None):
+def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
+           name: Optional[str] = None) -> Variable:
     """alpha * x y: [..., m, k] and [..., k, n] become [..., m, n]; transpose_x takes [..., k, m], transpose_y [..., n, k]."""
     return op("matmul", {"X": x, "Y": y}, {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": alpha}, name=name)
 
 
-def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
+def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: Optional[str] = None) -> Variable:
     """x y as matrices, cut behind so many axes: [batch, k] and [k, n] become [batch, n]."""
     return op("mul", {"X": x, "Y": y}, {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}, name=name)
 
 
-def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
+def reshape(x: Variable, shape: Iterable[SupportsIndex], actual_shape: None = None, act: Optional[str] = None,
+            inplace: bool = False, name: Optional[str] = None) -> Variable:
     """The same values in another shape; 0 keeps an axis, -1 takes what is left: [batch, 6] by [0, 2, -1] is [batch, 2, 3]. Then
     act, by its name. Nothing is copied in either case of inplace."""
     if actual_shape is not None:
@@ -246,17 +283,17 @@ def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
     return activate(out, act, "reshape", name)
 
 
-def transpose(x, perm, name=None):
+def transpose(x: Variable, perm: Iterable[int], name: Optional[str] = None) -> Variable:
     """Axes in another order: [a, b, c] by the perm [0, 2, 1] is [a, c, b]."""
     return op("transpose2", {"X": x}, {"axis": list(perm)}, ["Out", "XShape"], name=name)[0]
 
 
-def squeeze(input, axes, name=None):
+def squeeze(input: Variable, axes: Iterable[int], name: Optional[str] = None) -> Variable:
     """Without axes of size 1: [batch, 1, 3] by the axes [1] is [batch, 3]."""
     return op("squeeze2", {"X": input}, {"axes": list(axes)}, ["Out", "XShape"], name=name)[0]
 
 
-def unsqueeze(input, axes, name=None):
+def unsqueeze(input: Variable, axes: Union[SupportsIndex, Sequence[SupportsIndex]], name: Optional[str] = None) -> Variable:
     """With new axes of size 1: [batch, 3] by the axes [1] is [batch, 1, 3]."""
     return op("unsqueeze2", {"X": input}, {"axes": as_ints(axes)}, ["Out", "XShape"], name=name)[0]
 
@@ -264,13 +301,15 @@ def unsqueeze(input, axes, name=None):
 expand_dims = unsqueeze
 
 
-def slice(input, axes, starts, ends):
+def slice(input: Variable, axes: Iterable[int], starts: Iterable[int], ends: Iterable[int]) -> Variable:
     """A part: input[starts:ends] along the axes."""
     return op("slice", {"Input": input}, {"axes": list(axes), "starts": list(starts), "ends": list(ends)})
 
 
-def split(input, num_or_sections, dim=-1, name=None):
+def split(input: Variable, num_or_sections: Union[int, Sequence[int]], dim: int = -1,
+          name: Optional[str] = None) -> list[Variable]:
     """Equal parts, or parts of these sizes, along an axis; a list: [batch, 6] in 3 is three of [batch, 2]."""
+    attrs: dict[str, Any]
     if isinstance(num_or_sections, int):
         count, attrs = num_or_sections, {"num": num_or_sections, "axis": dim}
     else:
@@ -279,12 +318,12 @@ def split(input, num_or_sections, dim=-1, name=None):
     return list(made) if isinstance(made, tuple) else [made]
 
 
-def stack(x, axis=0, name=None):
+def stack(x: Union[Variable, Sequence[Variable]], axis: int = 0, name: Optional[str] = None) -> Variable:
     """Variables of one shape along a new axis: n of [batch, a] become [n, batch, a], along axis 1 [batch, n, a]."""
     return op("stack", {"X": as_list(x)}, {"axis": axis}, ["Y"], name=name)
 
 
-def sums(input, out=None):
+def sums(input: Union[Variable, Sequence[Variable]], out: Optional[Variable] = None) -> Variable:
     """The sum of a list of variables of one shape, which it has; in `out` if it is given."""
     return op("sum", {"X": as_list(input)}, None, None if out is None else {"Out": out})
 
@@ -292,21 +331,35 @@ def sums(input, out=None):
 sum = sums
 
 
-def topk(input, k, name=None):
+def topk(input: Variable, k: int, name: Optional[str] = None) -> tuple[Variable, Variable]:
     """(the k largest values of each row, their columns): both [batch, k] of [batch, n], the second int64."""
     return op("top_k", {"X": input}, {"k": k}, ["Out", "Indices"], name=name)
 
 
-def _unary(type):
-    def layer(x, name=None):
+class _Unary(Protocol):
+    def __call__(self, x: Variable, name: Optional[str] = None) -> Variable: ...
+
+
+class _Elementwise(Protocol):
+    def __call__(self, x: Variable, y: Variable, axis: int = -1, act: Optional[str] = None,
+                 name: Optional[str] = None) -> Variable: ...
+
+
+class _Reduce(Protocol):
+    def __call__(self, input: Variable, dim: Union[SupportsIndex, Sequence[SupportsIndex], None] = None, keep_dim: bool = False,
+                 name: Optional[str] = None) -> Variable: ...
+
+
+def _unary(type: str) -> _Unary:
+    def layer(x: Variable, name: Optional[str] = None) -> Variable:
         return op(type, {"X": x}, name=name)
     layer.__name__ = layer.__qualname__ = type
     layer.__doc__ = "%s of every value; the shape of x." % type
     return layer
 
 
-def _elementwise(type):
-    def layer(x, y, axis=-1, act=None, name=None):
+def _elementwise(type: str) -> _Elementwise:
+    def layer(x: Variable, y: Variable, axis: int = -1, act: Optional[str] = None, name: Optional[str] = None) -> Variable:
         if act is None:
             return op(type, {"X": x, "Y": y}, {"axis": axis}, name=name)
         return activate(op(type, {"X": x, "Y": y}, {"axis": axis}), act, type, name)
@@ -316,20 +369,50 @@ def _elementwise(type):
     return layer
 
 
-def _reduce(type):
-    def layer(input, dim=None, keep_dim=False, name=None):
-        everything = dim is None
-        return op(type, {"X": input}, {"dim": [0] if everything else as_ints(dim), "keep_dim": keep_dim,
-                                       "reduce_all": everything}, name=name)
+def _reduce(type: str) -> _Reduce:
+    def layer(input: Variable, dim: Union[SupportsIndex, Sequence[SupportsIndex], None] = None, keep_dim: bool = False,
+              name: Optional[str] = None) -> Variable:
+        return op(type, {"X": input}, {"dim": [0] if dim is None else as_ints(dim), "keep_dim": keep_dim,
+                                       "reduce_all": dim is None}, name=name)
     layer.__name__ = layer.__qualname__ = type
     layer.__doc__ = ("%s over the axes `dim`, which go, or stay with size 1 with keep_dim: [batch, n] by 1 is [batch]; by default "
                      "over all, [1]." % type)
     return layer
 
 
-for _name in _UNARY:
-    globals()[_name] = _unary(_name)
-for _name in _ELEMENTWISE:
-    globals()["elementwise_" + _name] = _elementwise("elementwise_" + _name)
-for _name in _REDUCE:
-    globals()["reduce_" + _name] = _reduce("reduce_" + _name)
+relu = _unary("relu")
+sigmoid = _unary("sigmoid")
+tanh = _unary("tanh")
+square = _unary("square")
+sqrt = _unary("sqrt")
+exp = _unary("exp")
+log = _unary("log")
+abs = _unary("abs")
+sign = _unary("sign")
+logsigmoid = _unary("logsigmoid")
+softplus = _unary("softplus")
+softsign = _unary("softsign")
+reciprocal = _unary("reciprocal")
+rsqrt = _unary("rsqrt")
+floor = _unary("floor")
+ceil = _unary("ceil")
+round = _unary("round")
+sin = _unary("sin")
+cos = _unary("cos")
+erf = _unary("erf")
+elementwise_add = _elementwise("elementwise_add")
+elementwise_sub = _elementwise("elementwise_sub")
+elementwise_mul = _elementwise("elementwise_mul")
+elementwise_div = _elementwise("elementwise_div")
+elementwise_max = _elementwise("elementwise_max")
+elementwise_min = _elementwise("elementwise_min")
+elementwise_pow = _elementwise("elementwise_pow")
+elementwise_mod = _elementwise("elementwise_mod")
+elementwise_floordiv = _elementwise("elementwise_floordiv")
+reduce_sum = _reduce("reduce_sum")
+reduce_mean = _reduce("reduce_mean")
+reduce_max = _reduce("reduce_max")
+reduce_min = _reduce("reduce_min")
+reduce_prod = _reduce("reduce_prod")
+reduce_all = _reduce("reduce_all")
+reduce_any = _reduce("reduce_any")

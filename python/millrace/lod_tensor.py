@@ -1,6 +1,12 @@
 """Values that are cut into sequences: what a variable of lod_level 1, or a sparse slot, is fed."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Optional, SupportsIndex
+
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _checks, _millrace
 from .errors import ConfigError
@@ -12,29 +18,30 @@ __all__ = ["LoDTensor", "create_lod_tensor"]
 class LoDTensor:
     """Values end to end, and how many of them each row has. Made by create_lod_tensor."""
 
-    def __init__(self, values, lengths):
+    def __init__(self, values: np.ndarray, lengths: NDArray[np.int64]) -> None:
         self._values, self._lengths = values, lengths
 
-    def recursive_sequence_lengths(self):
+    def recursive_sequence_lengths(self) -> list[list[int]]:
         """[[2, 3]]: the first row has two values, the second one three."""
         return [self._lengths.tolist()]
 
-    def lod(self):
+    def lod(self) -> list[list[int]]:
         """[[0, 2, 5]]: where the rows begin, and where the last one ends."""
         return [_offsets(self._lengths).tolist()]
 
-    def shape(self):
+    def shape(self) -> list[int]:
         """Sizes of the values."""
         return list(self._values.shape)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Optional[DTypeLike] = None, copy: Optional[bool] = None) -> np.ndarray:
         return self._values if dtype is None else self._values.astype(dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "LoDTensor(%d rows of %d values, %s)" % (len(self._lengths), len(self._values), self._values.dtype)
 
 
-def create_lod_tensor(data, recursive_seq_lens, place=None):
+def create_lod_tensor(data: ArrayLike, recursive_seq_lens: Iterable[Iterable[SupportsIndex]],
+                      place: Optional[CPUPlace] = None) -> LoDTensor:
     """A LoDTensor: `data` holds the values end to end, or a list of them for each row, and recursive_seq_lens, [[2, 3]], how many
     each row has."""
     if place is not None:
@@ -42,9 +49,8 @@ def create_lod_tensor(data, recursive_seq_lens, place=None):
     levels = _checks.listed("create_lod_tensor: recursive_seq_lens", recursive_seq_lens, "lists, as in [[2, 3]]")
     if len(levels) != 1:
         raise ConfigError("create_lod_tensor: recursive_seq_lens is one list of lengths, [[2, 3]]; %d are given" % len(levels))
-    lengths = [_checks.whole("create_lod_tensor: a length of recursive_seq_lens", length, 0)
-               for length in _checks.listed("create_lod_tensor: recursive_seq_lens", levels[0], "lengths")]
-    lengths = np.array(lengths, dtype=np.int64)
+    lengths = np.array([_checks.whole("create_lod_tensor: a length of recursive_seq_lens", length, 0) for length in _checks.listed(
+        "create_lod_tensor: recursive_seq_lens", levels[0], "lengths")], dtype=np.int64)
     _checks.unmasked("create_lod_tensor: data", data)
     if isinstance(data, (list, tuple)) and data and all(isinstance(row, (list, tuple)) for row in data):
         if [len(row) for row in data] != lengths.tolist():
@@ -58,7 +64,8 @@ def create_lod_tensor(data, recursive_seq_lens, place=None):
     return LoDTensor(values, lengths)
 
 
-def _cut(what, given, convert, width=1, are_ids=None):
+def _cut(what: str, given: Any, convert: Callable[[Any, Optional[int]], np.ndarray], width: int = 1,
+         are_ids: Optional[bool] = None) -> tuple[np.ndarray, NDArray[np.int64]]:
     """(values end to end, offsets of the rows) of a LoDTensor, an array [rows] or [rows, k], or a list or tuple with values for
     each row. `convert(values, row)` makes an array of the slot's type; row is None where it gets those of all rows. A value has
     `width` numbers. are_ids: whether the type is uint64, or float32; None: another one."""
@@ -81,7 +88,7 @@ def _cut(what, given, convert, width=1, are_ids=None):
     return np.concatenate(parts) if parts else convert([], None), _offsets(lengths)
 
 
-def _row(what, values, row, width):
+def _row(what: str, values: np.ndarray, row: int, width: int) -> np.ndarray:
     """The values of a row as [k], or [k, width]. Lengths that were meant as such, (values, [[2, 1]]), are no row."""
     count = len(values) if values.ndim else 1
     if values.size and values.size != count * width:
@@ -90,7 +97,7 @@ def _row(what, values, row, width):
     return values.reshape(-1) if width == 1 else values.reshape(-1, width)
 
 
-def _offsets(lengths):
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -8,70 +8,81 @@ grad_clip       one of millrace.clip, done before the penalty of regularization
 parameter_list  the only parameters to train, as Variables or names; by default all that are trainable
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Optional, SupportsFloat, SupportsIndex, Union
+
 from . import _checks
-from ._settings import flag, name_in, quoted
-from .clip import _Clip
+from ._rules import Clip, Regularizer
+from ._settings import Named, flag, name_in, quoted
 from .errors import ConfigError
 from .framework import CPUPlace, Program, Variable
-from .regularizer import _Regularizer
 
-_RULES = ("SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta", "Lamb",
-          "Ftrl", "Custom")
-__all__ = [*_RULES, *[name + "Optimizer" for name in _RULES], "Optimizer", "PipelineOptimizer", "Schedule", "cosine_decay",
-           "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay",
-           "polynomial_decay"]
+__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta", "Lamb",
+           "Ftrl", "Custom", "SGDOptimizer", "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer",
+           "DecayedAdagradOptimizer", "RMSPropOptimizer", "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer",
+           "LambOptimizer", "FtrlOptimizer", "CustomOptimizer", "Optimizer", "PipelineOptimizer", "Schedule", "cosine_decay",
+           "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay",
+           "piecewise_decay", "polynomial_decay"]
 
 
 class Schedule:
     """A learning rate that changes with the batches trained since the startup program ran; the first is step 0."""
 
-    def __init__(self, rate, text, warmup=""):
+    def __init__(self, rate: SupportsFloat, text: str, warmup: str = "") -> None:
         self.rate, self.text, self.warmup = _checks.number("learning_rate", rate), text, warmup
 
 
-def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+def exponential_decay(learning_rate: SupportsFloat, decay_steps: int, decay_rate: SupportsFloat,
+                      staircase: bool = False) -> Schedule:
     """learning_rate * decay_rate ^ (step / decay_steps); with staircase the quotient is rounded down."""
     return Schedule(learning_rate, "exponential { decay_steps: %d decay_rate: %r staircase: %s }" % (
         decay_steps, float(decay_rate), flag(staircase)))
 
 
-def natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+def natural_exp_decay(learning_rate: SupportsFloat, decay_steps: int, decay_rate: SupportsFloat,
+                      staircase: bool = False) -> Schedule:
     """learning_rate * exp(-decay_rate * step / decay_steps); with staircase the quotient is rounded down."""
     return Schedule(learning_rate, "natural_exponential { decay_steps: %d decay_rate: %r staircase: %s }" % (
         decay_steps, float(decay_rate), flag(staircase)))
 
 
-def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+def inverse_time_decay(learning_rate: SupportsFloat, decay_steps: int, decay_rate: SupportsFloat,
+                       staircase: bool = False) -> Schedule:
     """learning_rate / (1 + decay_rate * step / decay_steps); with staircase the quotient is rounded down."""
     return Schedule(learning_rate, "inverse_time { decay_steps: %d decay_rate: %r staircase: %s }" % (
         decay_steps, float(decay_rate), flag(staircase)))
 
 
-def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False):
+def polynomial_decay(learning_rate: SupportsFloat, decay_steps: int, end_learning_rate: SupportsFloat = 0.0001,
+                     power: SupportsFloat = 1.0, cycle: bool = False) -> Schedule:
     """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with cycle it starts over when it has come to the
     end, each time over decay_steps more."""
     return Schedule(learning_rate, "polynomial { decay_steps: %d end_rate: %r power: %r cycle: %s }" % (
         decay_steps, float(end_learning_rate), float(power), flag(cycle)))
 
 
-def cosine_decay(learning_rate, step_each_epoch, epochs, end_learning_rate=0.0):
+def cosine_decay(learning_rate: SupportsFloat, step_each_epoch: int, epochs: int,
+                 end_learning_rate: SupportsFloat = 0.0) -> Schedule:
     """Falls to the end along half a cosine, over step_each_epoch * epochs steps, at the end of each epoch."""
     return Schedule(learning_rate, "cosine { decay_steps: %d end_rate: %r stair_steps: %d }" % (
         step_each_epoch * epochs, float(end_learning_rate), step_each_epoch))
 
 
-def noam_decay(d_model, warmup_steps, learning_rate=1.0):
+def noam_decay(d_model: int, warmup_steps: int, learning_rate: SupportsFloat = 1.0) -> Schedule:
     """learning_rate * d_model ^ -0.5 * min(n ^ -0.5, n * warmup_steps ^ -1.5), where n = step + 1."""
     return Schedule(learning_rate, "noam { d_model: %d warmup_steps: %d }" % (d_model, warmup_steps))
 
 
-def piecewise_decay(boundaries, values):
+def piecewise_decay(boundaries: Iterable[int], values: Sequence[SupportsFloat]) -> Schedule:
     """values[i] before the step boundaries[i], the last one after."""
     return Schedule(values[0], "piecewise { boundaries: [%s] rates: [%s] }" % (
         ", ".join("%d" % step for step in boundaries), ", ".join(repr(float(rate)) for rate in values)))
 
 
-def linear_lr_warmup(learning_rate, warmup_steps, start_lr=None, end_lr=None):
+def linear_lr_warmup(learning_rate: Rate, warmup_steps: int, start_lr: Optional[SupportsFloat] = None,
+                     end_lr: Optional[SupportsFloat] = None) -> Schedule:
     """Starts low: rises from start_lr to end_lr in so many steps; then comes learning_rate, a number or one of the above,
     whose steps are counted from the first one on. Without start_lr and end_lr it rises from 0 to the rate, and the steps
     of learning_rate are counted from there."""
@@ -81,19 +92,26 @@ def linear_lr_warmup(learning_rate, warmup_steps, start_lr=None, end_lr=None):
     if inner.warmup:
         raise ConfigError("linear_lr_warmup: the rate has a warm-up already")
     warmup = "warmup_steps: %d" % warmup_steps
-    if start_lr is not None:
+    if start_lr is not None and end_lr is not None:
         warmup = "linear_warmup { steps: %d start_rate: %r end_rate: %r }" % (warmup_steps, float(start_lr), float(end_lr))
     return Schedule(inner.rate, inner.text, warmup)
+
+
+Rate = Union[SupportsFloat, Schedule]
+Attribute = Union[str, float, Sequence[float]]
+Minimized = tuple[list[Variable], list[tuple[Variable, Variable]]]  # nothing, and (parameter, gradient)
 
 
 class Optimizer:
     """What the rules have in common."""
 
-    def __init__(self, rule, rate_field, learning_rate, settings, regularization, grad_clip, parameter_list, more=""):
+    def __init__(self, rule: str, rate_field: str, learning_rate: Rate, settings: Mapping[str, SupportsFloat],
+                 regularization: Optional[Regularizer], grad_clip: Optional[Clip],
+                 parameter_list: Optional[Iterable[Named]], more: str = "") -> None:
         schedule = learning_rate if isinstance(learning_rate, Schedule) else None
         if schedule is None and isinstance(learning_rate, Variable):
             raise ConfigError("%s: learning_rate is a number or a schedule of millrace.optimizer, not a Variable" % rule)
-        for given, kind, module in ((regularization, _Regularizer, "regularizer"), (grad_clip, _Clip, "clip")):
+        for given, kind, module in ((regularization, Regularizer, "regularizer"), (grad_clip, Clip, "clip")):
             if given is not None and not isinstance(given, kind):
                 raise ConfigError("%s: takes one of millrace.%s, not %r" % (rule, module, given))
         rate = schedule.rate if schedule else _checks.number("%s: learning_rate" % rule, learning_rate)
@@ -110,7 +128,9 @@ class Optimizer:
         if grad_clip is not None:
             self.text += " clip { %s }" % grad_clip.text
 
-    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+    def minimize(self, loss: Variable, startup_program: Optional[Program] = None,
+                 parameter_list: Optional[Iterable[Named]] = None,
+                 no_grad_set: Optional[Iterable[Named]] = None) -> Minimized:
         """Appends gradients and updates of every trainable parameter that the loss depends on, tables too. Once a program.
 
         loss             one float
@@ -136,18 +156,19 @@ class Optimizer:
         program._is_trained = True
         return [], [(Variable(program, parameter), Variable(program, gradient)) for parameter, gradient in pairs]
 
-    def _text_for(self, program):
+    def _text_for(self, program: Program) -> str:
         """The OptimizerDesc for a program."""
         return self.text
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "optimizer(%s)" % self.text
 
 
 class SGD(Optimizer):
     """w -= learning_rate * g"""
 
-    def __init__(self, learning_rate=0.01, regularization=None, name=None, grad_clip=None, parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.01, regularization: Optional[Regularizer] = None, name: Optional[str] = None,
+                 grad_clip: Optional[Clip] = None, parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("sgd", "lr", learning_rate, {}, regularization, grad_clip, parameter_list)
 
 
@@ -155,8 +176,9 @@ class Momentum(Optimizer):
     """v = momentum * v + g; w -= learning_rate * v, or with use_nesterov w -= learning_rate * (g + momentum * v).
     Not for tables that grow: give those a rule of their own."""
 
-    def __init__(self, learning_rate=0.01, momentum=0.9, use_nesterov=False, regularization=None, name=None, grad_clip=None,
-                 parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.01, momentum: SupportsFloat = 0.9, use_nesterov: bool = False,
+                 regularization: Optional[Regularizer] = None, name: Optional[str] = None, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("momentum", "lr", learning_rate, {"mu": momentum, "use_nesterov": bool(use_nesterov)},
                          regularization, grad_clip, parameter_list)
 
@@ -166,8 +188,10 @@ class LarsMomentum(Optimizer):
     r = learning_rate * lars_coeff * |w| / (|g| + lars_weight_decay * |w|);
     v = momentum * v + r * (g + lars_weight_decay * w); w -= v. Not for tables that grow."""
 
-    def __init__(self, learning_rate=0.01, momentum=0.9, lars_coeff=0.001, lars_weight_decay=0.0005, regularization=None,
-                 name=None, grad_clip=None, parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.01, momentum: SupportsFloat = 0.9, lars_coeff: SupportsFloat = 0.001,
+                 lars_weight_decay: SupportsFloat = 0.0005, regularization: Optional[Regularizer] = None,
+                 name: Optional[str] = None, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("lars_momentum", "lr", learning_rate,
                          {"mu": momentum, "coefficient": lars_coeff, "weight_decay": lars_weight_decay},
                          regularization, grad_clip, parameter_list)
@@ -176,8 +200,9 @@ class LarsMomentum(Optimizer):
 class Adagrad(Optimizer):
     """s += g * g; w -= learning_rate * g / (sqrt(s) + epsilon)"""
 
-    def __init__(self, learning_rate=0.01, epsilon=1e-6, regularization=None, name=None, initial_accumulator_value=0.0,
-                 grad_clip=None, parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.01, epsilon: SupportsFloat = 1e-6, regularization: Optional[Regularizer] = None,
+                 name: Optional[str] = None, initial_accumulator_value: SupportsFloat = 0.0, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("adagrad", "lr", learning_rate,
                          {"epsilon": epsilon, "initial_accumulator": initial_accumulator_value},
                          regularization, grad_clip, parameter_list)
@@ -186,8 +211,9 @@ class Adagrad(Optimizer):
 class DecayedAdagrad(Optimizer):
     """s = decay * s + (1 - decay) * g * g; w -= learning_rate * g / (sqrt(s) + epsilon). Not for tables that grow."""
 
-    def __init__(self, learning_rate=0.01, decay=0.95, epsilon=1e-6, regularization=None, name=None, grad_clip=None,
-                 parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.01, decay: SupportsFloat = 0.95, epsilon: SupportsFloat = 1e-6,
+                 regularization: Optional[Regularizer] = None, name: Optional[str] = None, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("decayed_adagrad", "lr", learning_rate, {"decay": decay, "epsilon": epsilon},
                          regularization, grad_clip, parameter_list)
 
@@ -196,8 +222,10 @@ class RMSProp(Optimizer):
     """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v. When centered, the
     square of the mean gradient is taken off s. Not for tables that grow."""
 
-    def __init__(self, learning_rate=0.01, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, regularization=None,
-                 name=None, grad_clip=None, parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.01, rho: SupportsFloat = 0.95, epsilon: SupportsFloat = 1e-6,
+                 momentum: SupportsFloat = 0.0, centered: bool = False, regularization: Optional[Regularizer] = None,
+                 name: Optional[str] = None, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("rmsprop", "lr", learning_rate,
                          {"decay": rho, "epsilon": epsilon, "momentum": momentum, "centered": bool(centered)},
                          regularization, grad_clip, parameter_list)
@@ -207,8 +235,10 @@ class Adam(Optimizer):
     """Running means of gradients and of their squares. With lazy_mode, a table's rows that a batch does not touch stay
     as they are."""
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, regularization=None, name=None,
-                 lazy_mode=False, grad_clip=None, parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.001, beta1: SupportsFloat = 0.9, beta2: SupportsFloat = 0.999,
+                 epsilon: SupportsFloat = 1e-8, regularization: Optional[Regularizer] = None, name: Optional[str] = None,
+                 lazy_mode: bool = False, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("adam", "lr", learning_rate,
                          {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "lazy_mode": bool(lazy_mode)},
                          regularization, grad_clip, parameter_list)
@@ -218,8 +248,9 @@ class Adamax(Optimizer):
     """m = beta1 * m + (1 - beta1) * g; u = max(|g|, beta2 * u + epsilon); w -= learning_rate / (1 - beta1 ^ step) * m / u.
     Not for tables that grow."""
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, regularization=None, name=None,
-                 grad_clip=None, parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.001, beta1: SupportsFloat = 0.9, beta2: SupportsFloat = 0.999,
+                 epsilon: SupportsFloat = 1e-8, regularization: Optional[Regularizer] = None, name: Optional[str] = None,
+                 grad_clip: Optional[Clip] = None, parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("adamax", "lr", learning_rate, {"beta1": beta1, "beta2": beta2, "epsilon": epsilon},
                          regularization, grad_clip, parameter_list)
 
@@ -228,8 +259,9 @@ class Adadelta(Optimizer):
     """s = rho * s + (1 - rho) * g * g; d = sqrt((u + epsilon) / (s + epsilon)) * g; u = rho * u + (1 - rho) * d * d;
     w -= learning_rate * d, as in Paddle 2; Paddle 1 takes the rate for 1. Not for tables that grow."""
 
-    def __init__(self, learning_rate=0.001, epsilon=1e-6, rho=0.95, regularization=None, name=None, grad_clip=None,
-                 parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.001, epsilon: SupportsFloat = 1e-6, rho: SupportsFloat = 0.95,
+                 regularization: Optional[Regularizer] = None, name: Optional[str] = None, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         super().__init__("adadelta", "lr", learning_rate, {"epsilon": epsilon, "rho": rho},
                          regularization, grad_clip, parameter_list)
 
@@ -241,8 +273,11 @@ class Lamb(Optimizer):
     exclude_from_weight_decay_fn  a function of a parameter (a Variable): True for one without penalty, whose step is Adam's
     """
 
-    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
-                 regularization=None, name=None, grad_clip=None, parameter_list=None, exclude_from_weight_decay_fn=None):
+    def __init__(self, learning_rate: Rate = 0.001, lamb_weight_decay: SupportsFloat = 0.01, beta1: SupportsFloat = 0.9,
+                 beta2: SupportsFloat = 0.999, epsilon: SupportsFloat = 1e-6, regularization: Optional[Regularizer] = None,
+                 name: Optional[str] = None, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None,
+                 exclude_from_weight_decay_fn: Optional[Callable[[Variable], bool]] = None) -> None:
         if exclude_from_weight_decay_fn is not None and not callable(exclude_from_weight_decay_fn):
             raise ConfigError("lamb: exclude_from_weight_decay_fn is a function of a parameter, not %r" % (
                 exclude_from_weight_decay_fn,))
@@ -251,7 +286,7 @@ class Lamb(Optimizer):
                          regularization, grad_clip, parameter_list)
         self._excludes = exclude_from_weight_decay_fn
 
-    def _text_for(self, program):
+    def _text_for(self, program: Program) -> str:
         if self._excludes is None:
             return self.text
         without = [var.name for var in program.all_parameters() if self._excludes(var)]
@@ -263,8 +298,9 @@ class Ftrl(Optimizer):
     (l1 * sign(z) - z) / (sqrt(n) / learning_rate + 2 * l2). With `beta` those of prototxt jobs (McMahan et al. 2013), which
     divide by (beta + sqrt(n)) / learning_rate + l2. Another lr_power p than -0.5 has n ^ -p for sqrt(n)."""
 
-    def __init__(self, learning_rate=0.05, l1=0.0, l2=0.0, lr_power=-0.5, regularization=None, name=None, beta=None,
-                 grad_clip=None, parameter_list=None):
+    def __init__(self, learning_rate: Rate = 0.05, l1: SupportsFloat = 0.0, l2: float = 0.0, lr_power: SupportsFloat = -0.5,
+                 regularization: Optional[Regularizer] = None, name: Optional[str] = None, beta: Optional[SupportsFloat] = None,
+                 grad_clip: Optional[Clip] = None, parameter_list: Optional[Iterable[Named]] = None) -> None:
         if beta is None:
             l2, beta = 2 * l2, 0.0
         super().__init__("ftrl", "alpha", learning_rate, {"l1": l1, "l2": l2, "beta": beta, "lr_power": lr_power},
@@ -278,15 +314,16 @@ class Custom(Optimizer):
     attrs       its attributes by name; those that are left out have its defaults
     """
 
-    def __init__(self, class_name, learning_rate=0.01, attrs=None, regularization=None, name=None, grad_clip=None,
-                 parameter_list=None):
+    def __init__(self, class_name: str, learning_rate: Rate = 0.01, attrs: Optional[Mapping[str, Attribute]] = None,
+                 regularization: Optional[Regularizer] = None, name: Optional[str] = None, grad_clip: Optional[Clip] = None,
+                 parameter_list: Optional[Iterable[Named]] = None) -> None:
         more = "class_name: %s " % quoted(class_name)
         for key, value in (attrs or {}).items():
             more += "attrs { name: %s %s } " % (quoted(key), _value_text("%s: %s" % (class_name, key), value))
         super().__init__("custom", "lr", learning_rate, {}, regularization, grad_clip, parameter_list, more)
 
 
-def _value_text(what, value):
+def _value_text(what: str, value: Attribute) -> str:
     """The field of an OpDescAttr that holds a value."""
     if isinstance(value, (list, tuple)):
         kind = "floats" if any(isinstance(one, float) for one in value) else "ints"
@@ -299,8 +336,18 @@ def _value_text(what, value):
     return ("i: %d" if isinstance(value, int) else "f: %r") % number
 
 
-for _rule in _RULES:
-    globals()[_rule + "Optimizer"] = globals()[_rule]
+SGDOptimizer = SGD
+MomentumOptimizer = Momentum
+LarsMomentumOptimizer = LarsMomentum
+AdagradOptimizer = Adagrad
+DecayedAdagradOptimizer = DecayedAdagrad
+RMSPropOptimizer = RMSProp
+AdamOptimizer = Adam
+AdamaxOptimizer = Adamax
+AdadeltaOptimizer = Adadelta
+LambOptimizer = Lamb
+FtrlOptimizer = Ftrl
+CustomOptimizer = Custom
 
 
 class PipelineOptimizer:
@@ -314,8 +361,10 @@ class PipelineOptimizer:
     num_microbatches  batches whose gradients are averaged before an update
     """
 
-    def __init__(self, optimizer, cut_list=None, place_list=None, concurrency_list=None, queue_size=30, sync_steps=1,
-                 start_cpu_core_id=0, num_microbatches=1):
+    def __init__(self, optimizer: Optimizer, cut_list: Optional[Iterable[Iterable[Variable]]] = None,
+                 place_list: Optional[Sequence[CPUPlace]] = None, concurrency_list: Optional[Sequence[SupportsIndex]] = None,
+                 queue_size: SupportsIndex = 30, sync_steps: SupportsIndex = 1, start_cpu_core_id: SupportsIndex = 0,
+                 num_microbatches: SupportsIndex = 1) -> None:
         self._optimizer = _checks.one_of("PipelineOptimizer: optimizer", optimizer, Optimizer)
         cuts = [_checks.listed("PipelineOptimizer: cut_list", cut, "lists of Variables")
                 for cut in _checks.listed("PipelineOptimizer: cut_list", cut_list or (), "lists of Variables")]
@@ -337,7 +386,9 @@ class PipelineOptimizer:
                 ("queue_size", queue_size, 1), ("sync_steps", sync_steps, 1), ("start_cpu_core_id", start_cpu_core_id, 0),
                 ("num_microbatches", num_microbatches, 1)))
 
-    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+    def minimize(self, loss: Variable, startup_program: Optional[Program] = None,
+                 parameter_list: Optional[Iterable[Named]] = None,
+                 no_grad_set: Optional[Iterable[Named]] = None) -> Minimized:
         """As Optimizer.minimize."""
         result = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
         sections = []
@@ -349,9 +400,9 @@ class PipelineOptimizer:
                                       "section_param": " ".join(sections) + self._settings}
         return result
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "PipelineOptimizer(%r, %d sections)" % (self._optimizer, len(self._cuts))
 
 
-def _names(program, given):
+def _names(program: Program, given: Optional[Iterable[Named]]) -> list[str]:
     return [name_in(program, var, "minimize: ") for var in given or ()]

@@ -1,13 +1,17 @@
 """Scores from a saved model."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _checks, _frames, _millrace
+from ._types import Path, Rows, Scored
 from .errors import ConfigError, MillraceWarning
 from .lod_tensor import _cut
 
@@ -35,17 +39,17 @@ class Predictor:
     A model of several losses scores a row by each: scores are [rows, losses], and `predictions` has the losses' names.
     """
 
-    def __init__(self, folder, feed="offline", prediction="", data_desc=None):
+    def __init__(self, folder: Path, feed: Union[str, Iterable[str]] = "offline", prediction: str = "",
+                 data_desc: Optional[str] = None) -> None:
         """`feed` is "offline" (ids, as in training), "online" (the pooled embeddings that the model was saved with), or a list of
         variables of the program that are fed in place of what computes them, dense slots here; `prediction` chooses among several
         that a model of Paddle returns, or the one of several losses by its name; `data_desc`, a DataFeedDesc as text, stands for the model's own."""
         folder = _checks.path("Predictor: folder", folder)
         given = [] if isinstance(feed, str) else [_checks.text("Predictor: feed", one) for one in _checks.listed(
             "Predictor: feed", feed, 'variables\' names, "offline" or "online"')]
-        if not given:
-            _checks.text("Predictor: feed", feed)
+        fed = "offline" if given else _checks.text("Predictor: feed", feed)
         self._given = (os.path.abspath(folder), given or feed, prediction, data_desc)
-        self._predictor = _millrace.Predictor(folder, "offline" if given else feed, given, prediction, data_desc)
+        self._predictor = _millrace.Predictor(folder, fed, given, prediction, data_desc)
         self._seen = _seen(self._given[0])  # behind the loading, which refuses a pipe or a device before it is opened
         for warning in self._predictor.warnings():
             warnings.warn(warning, MillraceWarning, stacklevel=2)
@@ -56,14 +60,15 @@ class Predictor:
         self._by_name = {slot.name: slot for slot in self.slots}
         self._words = self._predictor.word_columns()
         self._trained = self._predictor.whole_numbers()
-        self._warned = set()
+        self._warned: set[str] = set()
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., Predictor], tuple[Any, ...]]:
         """For pickle, and so for processes of a pool: the folder's path, from which the model is loaded again. One that has
         changed since this one was loaded is refused there."""
         return _reloaded, (*self._given, self._seen)
 
-    def predict_lines(self, lines, without=()):
+    def predict_lines(self, lines: Union[str, bytes, bytearray, Iterable[Union[str, bytes]]],
+                      without: Union[str, Iterable[str]] = ()) -> NDArray[np.float32]:
         """Scores lines of MultiSlot text: a str or bytes of whole lines, or an iterable of lines. float32, [rows], of several
         losses or more than two classes [rows, predictions].
 
@@ -88,7 +93,8 @@ class Predictor:
                 raise ConfigError('without: the score depends on slot "%s"' % name)
         return self._finite(self._told(self._predictor.score_text(text, without), "predict_lines"))
 
-    def predict(self, columns, by_slot=False):
+    def predict(self, columns: Rows,
+                by_slot: bool = False) -> NDArray[np.float32]:
         """Scores rows in memory. float32, [rows], of several losses or more than two classes [rows, predictions].
 
         A model whose features make slots of columns takes these raw, as Job.fit does: a data frame of pandas, polars or
@@ -134,7 +140,7 @@ class Predictor:
             raise ConfigError("the score depends on slots that are not there: " + ", ".join(missing))
         return self._told(self._predictor.score_columns(given, rows[1] if rows else 0), "predict")
 
-    def _told(self, scored, what):
+    def _told(self, scored: Scored, what: str) -> NDArray[np.float32]:
         scores, zeros_dropped, found = scored
         for once, warning in found.items():
             if once not in self._warned:
@@ -145,7 +151,7 @@ class Predictor:
                           MillraceWarning, stacklevel=3)
         return scores
 
-    def _finite(self, scores):
+    def _finite(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """The scores, with a warning where some are not finite."""
         odd = np.flatnonzero(~np.isfinite(scores))
         if odd.size:
@@ -153,7 +159,7 @@ class Predictor:
                 odd.size, scores.size, scores.flat[odd[0]], odd[0] // len(self.predictions)), MillraceWarning, stacklevel=3)
         return scores
 
-    def _left_out(self, name):
+    def _left_out(self, name: str) -> Slot:
         """The slot of `without`; of a name that is a column's, names the slots that are made of it."""
         if name not in self._by_name and self._predictor.has_features():
             readers = [slot for slot in self.slots
@@ -166,13 +172,13 @@ class Predictor:
                     name, [slot.name for slot in readers]))
         return self._slot(name)
 
-    def _slot(self, name):
+    def _slot(self, name: object) -> Slot:
         if isinstance(name, str) and name in self._by_name:
             return self._by_name[name]
         raise ConfigError('the model has no slot "%s"; it has: %s' % (name, ", ".join(s.name for s in self.slots)))
 
 
-def _seen(folder):
+def _seen(folder: str) -> list[Any]:
     """What tells the model of a folder, or of a prefix, from another one: our own by what MODEL says of all files."""
     try:
         with open(os.path.join(folder, "MODEL"), "rb") as file:
@@ -186,7 +192,8 @@ def _seen(folder):
     return [(os.path.basename(path), stat.st_size, stat.st_mtime_ns) for path, stat in found]
 
 
-def _reloaded(folder, feed, prediction, data_desc, seen):
+def _reloaded(folder: str, feed: Union[str, Iterable[str]], prediction: str, data_desc: Optional[str],
+              seen: list[Any]) -> Predictor:
     """What pickle calls."""
     predictor = Predictor(folder, feed, prediction, data_desc)
     if predictor._seen != seen:
@@ -195,13 +202,13 @@ def _reloaded(folder, feed, prediction, data_desc, seen):
     return predictor
 
 
-def _line(given, number):
+def _line(given: object, number: int) -> bytes:
     if isinstance(given, bytes):
         return given.rstrip(b"\n")
     return _checks.utf8("lines", _checks.text("predict_lines: a line", given).rstrip("\n"), number)
 
 
-def _column(slot, given):
+def _column(slot: Slot, given: Any) -> tuple[np.ndarray, Optional[NDArray[np.int64]], int]:
     """(values of the slot's type end to end, offsets or None, rows)."""
     if slot.is_dense:
         values = _values(slot, _checks.unmasked('slot "%s"' % slot.name, given))
@@ -223,7 +230,7 @@ def _column(slot, given):
     return values, offsets, len(offsets) - 1
 
 
-def _values(slot, given, row=None):
+def _values(slot: Slot, given: Any, row: Optional[int] = None) -> np.ndarray:
     if slot.dtype == "float":
         array = np.asarray(given)
         if array.size and array.dtype.kind not in "biuf":

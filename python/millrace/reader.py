@@ -1,5 +1,8 @@
 """Arrays from Python into programs that feed themselves."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import importlib
 import itertools
@@ -7,22 +10,29 @@ import os
 import sys
 import threading
 import time
+from types import TracebackType
+from typing import Any, Literal, NoReturn, Optional, SupportsFloat, SupportsIndex, Union
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import _checks, _millrace, unique_name
 from . import _formulas  # noqa: F401
-from .errors import AlreadyExistsError, CancelledError, ConfigError, Error, NotFoundError
-from .framework import CPUPlace, ScopeVariable, Variable, default_main_program, global_scope
 from ._append import caller, dtype_name, dtype_number
+from ._types import DLPack, Path, T
+from .errors import AlreadyExistsError, CancelledError, ConfigError, Error, NotFoundError
+from .framework import CPUPlace, Program, ScopeVariable, Variable, default_main_program, global_scope
 
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer",
            "init_py_array_feed_queue", "made_by", "multi_pass", "open_files",
            "py_array_reader", "py_reader", "random_data_generator", "read_file", "shuffle"]
 
+Shapes = Sequence[Sequence[SupportsIndex]]  # one for each output
+Places = Union[CPUPlace, Sequence[CPUPlace], None]
+_Call = tuple["PyArrayFeedQueue", Callable[[], bool]]
 
 # The pushes and pops that are under way, by thread: (queue, whether it has to wait).
-_calls = {}
+_calls: dict[int, _Call] = {}
 os.register_at_fork(after_in_child=_calls.clear)  # a child has none of those threads
 
 
@@ -33,32 +43,33 @@ class PyArrayFeedQueue:
     were pushed with: nothing is copied, so leave an array alone after it was pushed. Made by a PyArrayFeedQueueHolder.
     """
 
-    def __init__(self, *made):
+    def __init__(self, *made: object) -> None:
         if len(made) != 1 or not isinstance(made[0], _millrace.ArrayQueue):
             raise TypeError("a PyArrayFeedQueue is made by PyArrayFeedQueueHolder.init_once, or by py_array_reader")
         self._queue = made[0]
-        self._raised = None
+        self._raised: Optional[BaseException] = None
         self._ended = False  # by close() without an error
-        self._reader = None  # of a program, that takes from it
-        self._outputs = []  # names of the variables that show the arrays of a push, for each read_file
-        self._no_ids = {}  # why an array's numbers are no ids, by its number: what nobody looked up when it was pushed
+        self._reader: Optional[Reader] = None  # of a program, that takes from it
+        self._outputs: list[list[str]] = []  # names of the variables that show the arrays of a push, for each read_file
+        # Why an array's numbers are no ids, by its number: what nobody looked up when it was pushed.
+        self._no_ids: dict[int, ConfigError] = {}
         self._producers = threading.Lock()
         self._inside, self._left, self._expected = 0, 0, 1  # producers within `with`, behind it, and how many are to come
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shapes = ", ".join("%s %s" % (dtype, list(shape)) for shape, dtype in self.shapes)
         return "PyArrayFeedQueue(%d of %d: %s)" % (self.size(), self.capacity(), shapes)
 
-    def __copy__(self):
+    def __copy__(self) -> NoReturn:
         raise TypeError("a PyArrayFeedQueue cannot be copied")
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: object) -> NoReturn:
         raise TypeError("a PyArrayFeedQueue cannot be copied")
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a PyArrayFeedQueue cannot be copied")
 
-    def push(self, array_tuple):
+    def push(self, array_tuple: Union[ArrayLike, DLPack, Sequence[Union[ArrayLike, DLPack]]]) -> None:
         """Waits while the queue is full, then puts a tuple of arrays into it.
 
         Takes numpy arrays, pyarrow arrays, pandas columns, and what speaks DLPack or the buffer protocol; contiguous ones
@@ -69,9 +80,8 @@ class PyArrayFeedQueue:
         is_taken = self._queue.try_push(array_tuple)
         if is_taken:
             return
-        if not isinstance(array_tuple, (tuple, list)):
-            array_tuple = (array_tuple,)
-        arrays = array_tuple if is_taken is not None else [_array(number, array) for number, array in enumerate(array_tuple)]
+        pushed: Any = array_tuple if isinstance(array_tuple, (tuple, list)) else (array_tuple,)
+        arrays = pushed if is_taken is not None else [_array(number, array) for number, array in enumerate(pushed)]
         for number, array in enumerate(arrays if is_taken is None else ()):
             if array.dtype.kind == "f":
                 _checks.finite("array %d" % number, array)
@@ -97,7 +107,7 @@ class PyArrayFeedQueue:
         finally:
             _calls.pop(thread, None)
 
-    def pop(self):
+    def pop(self) -> Optional[tuple[np.ndarray, ...]]:
         """Waits while the queue is empty, then takes a tuple of arrays; None at the end of a pass, and when the queue was closed
         and all were taken."""
         arrays = self._queue.try_pop()
@@ -112,7 +122,7 @@ class PyArrayFeedQueue:
         finally:
             _calls.pop(thread, None)
 
-    def end_pass(self):
+    def end_pass(self) -> None:
         """Ends the pass, and leaves the queue open for the next one: behind what was pushed, pop gives None once, and a reader
         is at its end until it starts over. Waits while the queue is full."""
         try:
@@ -120,7 +130,7 @@ class PyArrayFeedQueue:
         except Error as error:
             raise error from self._raised
 
-    def reopen(self):
+    def reopen(self) -> None:
         """Opens a queue that was closed again, empty, for another pass. Does nothing while it is open."""
         if self._queue.is_closed():
             self._raised, self._ended, self._left, self._no_ids = None, False, 0, {}
@@ -128,24 +138,24 @@ class PyArrayFeedQueue:
             if self._reader is not None:
                 self._reader._start_over()
 
-    def _is_looked_up(self, number):
+    def _is_looked_up(self, number: int) -> bool:
         """Whether a table is asked for what arrays of this number hold."""
         looked_up = self._reader.program._looked_up if self._reader is not None else ()
         return any(names[number] in looked_up for names in self._outputs if number < len(names))
 
-    def _check_ids(self):
+    def _check_ids(self) -> None:
         """Before a run: refuses what was pushed before the program asked a table for it."""
         for number, error in list(self._no_ids.items()):
             if self._is_looked_up(number):
                 raise ConfigError("%s, which was pushed into the queue of \"%s\"; reset the reader, or reopen() the closed queue, to "
                                   "empty it" % (error, self._outputs[0][number]))
 
-    def expect(self, producers):
+    def expect(self, producers: SupportsIndex) -> None:
         """Says how many producers push within `with queue:`: the last of so many that leaves closes it. By default it is the
         last that is within."""
         self._expected = _checks.whole("expect: producers", producers, 1)
 
-    def close(self, error=None):
+    def close(self, error: Union[BaseException, type[BaseException], None] = None) -> None:
         """Ends the queue for both sides: no push from now on, and no pop after the last array.
 
         With an exception, that is what the other side sees: CancelledError, raised from it.
@@ -159,16 +169,17 @@ class PyArrayFeedQueue:
         self._ended = self._ended or error is None and not self._queue.is_closed()
         self._queue.close("" if error is None else "the queue was closed by " + _named(error))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[tuple[np.ndarray, ...]]:
         """Pops until the end of the pass."""
         return iter(self.pop, None)
 
-    def __enter__(self):
+    def __enter__(self) -> PyArrayFeedQueue:
         with self._producers:
             self._inside += 1
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> Literal[False]:
         """`with queue:` around each producer closes it when the last one leaves (expect), and at once by an exception."""
         with self._producers:
             self._inside -= 1
@@ -178,34 +189,34 @@ class PyArrayFeedQueue:
             self.close(error)
         return False
 
-    def size(self):
+    def size(self) -> int:
         """Pushes that wait to be popped."""
         return self._queue.size()
 
     __len__ = size
 
-    def capacity(self):
+    def capacity(self) -> int:
         """Pushes that it holds at most."""
         return self._queue.capacity()
 
-    def is_full(self):
+    def is_full(self) -> bool:
         """The next push waits."""
         return self._queue.is_full()
 
-    def is_empty(self):
+    def is_empty(self) -> bool:
         """The next pop waits."""
         return self._queue.is_empty()
 
-    def is_closed(self):
+    def is_closed(self) -> bool:
         """close was called; arrays may be left."""
         return self._queue.is_closed()
 
     @property
-    def shapes(self):
+    def shapes(self) -> list[tuple[tuple[int, ...], str]]:
         """[((-1, 3), "float32"), ...]: what a push holds."""
         return self._queue.shapes()
 
-    def _training_failed(self, error):
+    def _training_failed(self, error: BaseException) -> None:
         if self._raised is None:
             self.close(error)
         elif isinstance(error, Error) and error.__cause__ is None:
@@ -215,14 +226,15 @@ class PyArrayFeedQueue:
 class PyArrayFeedQueueHolder:
     """What a scope's variable keeps: a queue that is made once its capacity and shapes are known."""
 
-    def __init__(self, holder=None):
+    def __init__(self, holder: Optional[_millrace.ArrayQueueHolder] = None) -> None:
         self._holder = holder or _millrace.ArrayQueueHolder()
-        self._feeder = None
+        self._feeder: Optional[PyArrayFeedQueue] = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a PyArrayFeedQueueHolder cannot be copied: its queue is one")
 
-    def init_once(self, capacity, dims, place=None, dtypes=None):
+    def init_once(self, capacity: SupportsIndex, dims: Shapes, place: Optional[CPUPlace] = None,
+                  dtypes: Optional[Iterable[DTypeLike]] = None) -> None:
         """Makes the queue. `dims` has a shape for each array, -1 for any size; `dtypes` their types, by default
         "float32". A second call is AlreadyExistsError."""
         if place is not None:
@@ -230,18 +242,18 @@ class PyArrayFeedQueueHolder:
         shapes = _sizes("init_once: dims", dims)
         dtypes = ["float32"] * len(shapes) if dtypes is None else _checks.listed("init_once: dtypes", dtypes, "types")
         try:
-            dtypes = ["float32" if dtype is None else str(np.dtype(dtype)) for dtype in dtypes]
+            names = ["float32" if dtype is None else str(np.dtype(dtype)) for dtype in dtypes]
         except TypeError as error:
             raise ConfigError("init_once: dtypes: %s" % error) from None
-        if len(dtypes) != len(shapes):
-            raise ConfigError("init_once: %d dtypes for %d shapes" % (len(dtypes), len(shapes)))
-        capacity = _size("init_once: capacity", capacity)
-        if capacity < 0:
-            raise ConfigError("init_once: a queue's capacity must be at least 1; %d" % capacity)
-        self._holder.init_once(capacity, shapes, dtypes)
+        if len(names) != len(shapes):
+            raise ConfigError("init_once: %d dtypes for %d shapes" % (len(names), len(shapes)))
+        size = _size("init_once: capacity", capacity)
+        if size < 0:
+            raise ConfigError("init_once: a queue's capacity must be at least 1; %d" % size)
+        self._holder.init_once(size, shapes, names)
         self._feeder = PyArrayFeedQueue(self._holder.feeder())
 
-    def feeder(self):
+    def feeder(self) -> Union[PyArrayFeedQueue, Any]:  # who has called init_once need not ask for None
         """The queue; None before init_once."""
         return self._feeder
 
@@ -263,31 +275,32 @@ class Reader:
     train_from_reader(main, epochs=3) starts it itself.
     """
 
-    def __init__(self, program, name, shapes, dtypes, lod_levels):
+    def __init__(self, program: Program, name: str, shapes: list[list[int]], dtypes: list[str], lod_levels: list[int]) -> None:
         self.program, self.name = program, name
         self.shapes, self.dtypes, self.lod_levels = shapes, dtypes, lod_levels
         self._scope = global_scope()
-        self._outer = None  # what was made of it
-        self._passes = None  # what pushes, of py_array_reader and of what was made of it
+        self._outer: Optional[Reader] = None  # what was made of it
+        self._passes: Optional[_Passes] = None  # what pushes, of py_array_reader and of what was made of it
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         items = ", ".join("%s %s" % (dtype, list(shape)) for shape, dtype in zip(self.shapes, self.dtypes))
         return 'Reader("%s": %s)' % (self.name, items)
 
-    def decorate_batch_generator(self, reader, places=None):
+    def decorate_batch_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> None:
         """What pushes: a function that returns a generator of batches, each a tuple with an array for each output. It is called for
         each pass."""
         self._decorate("decorate_batch_generator", reader, places, lambda batch: batch)
 
-    def decorate_sample_list_generator(self, reader, places=None):
+    def decorate_sample_list_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> None:
         """The same of a function whose generator gives batches as lists of samples, each a tuple with a value for each output."""
-        def stacked(samples):
-            pushed = self._passes.queue.shapes
+        def stacked(samples: Sequence[Any]) -> list[np.ndarray]:
+            pushed = self._passes.queue.shapes if self._passes is not None else []
             return [_stacked(column, shape, dtype, "output %d" % i)
                     for i, (column, (shape, dtype)) in enumerate(zip(_columns(samples, len(pushed)), pushed))]
         self._decorate("decorate_sample_list_generator", reader, places, stacked)
 
-    def decorate_sample_generator(self, sample_generator, batch_size, drop_last=True, places=None):
+    def decorate_sample_generator(self, sample_generator: Callable[[], Iterable[Any]], batch_size: SupportsIndex,
+                                  drop_last: bool = True, places: Places = None) -> None:
         """The same of a function whose generator gives one sample after another, batch_size of which are a batch."""
         self.decorate_sample_list_generator(_batches(sample_generator, batch_size, drop_last), places)
 
@@ -297,14 +310,14 @@ class Reader:
     set_sample_list_generator = decorate_sample_list_generator
     set_sample_generator = decorate_sample_generator
 
-    def start(self):
+    def start(self) -> None:
         """Begins a pass: calls the generator's function and pushes what it gives. Without one, opens a queue that was closed, for
         who pushes."""
         if self._passes is None:
             return  # files need nobody
         self._passes.start()
 
-    def reset(self):
+    def reset(self) -> None:
         """Ends the pass, wherever it is, so that the next one may start: what was pushed of it is dropped. Parameters stay."""
         if self._passes is None:
             self._restart()
@@ -313,18 +326,19 @@ class Reader:
             self._passes.queue.close(CancelledError("its reader was reset"))
             self._passes.queue.reopen()
 
-    def _restart(self):
+    def _restart(self) -> None:
         outermost = self
         while outermost._outer is not None:
             outermost = outermost._outer
         self._scope._scope.reset_reader(outermost.name)
 
-    def _start_over(self):
+    def _start_over(self) -> None:
         """After its queue was opened again."""
         with contextlib.suppress(NotFoundError, AlreadyExistsError):  # not made yet; or in a run, which starts it over itself
             self._restart()
 
-    def _decorate(self, method, reader, places, convert):
+    def _decorate(self, method: str, reader: Callable[[], Iterable[Any]], places: Places,
+                  convert: Callable[[Any], Any]) -> None:
         if self._passes is None:
             raise ConfigError('%s: the reader "%s" reads files; a generator pushes into one of py_array_reader' % (
                 method, self.name))
@@ -337,11 +351,13 @@ class Reader:
 class _Passes:
     """Pushes what a generator gives into a queue, a pass after another, from a thread of its own."""
 
-    def __init__(self, queue):
-        self.queue, self.batches, self._thread, self._epochs = queue, None, None, 0
+    def __init__(self, queue: PyArrayFeedQueue) -> None:
+        self.queue, self._epochs = queue, 0
+        self.batches: Optional[Callable[[], Iterator[Any]]] = None
+        self._thread: Optional[threading.Thread] = None
         self._is_started = False  # by start(), and not reset since
 
-    def start(self):
+    def start(self) -> None:
         """Begins a pass."""
         if self.batches is None:
             self.queue.reopen()  # somebody else pushes
@@ -351,13 +367,13 @@ class _Passes:
         self._begin(1)
         self._is_started = True
 
-    def _begin(self, epochs):
+    def _begin(self, epochs: int) -> None:
         self.queue.reopen()
         self._epochs = epochs
         self._thread = threading.Thread(target=self._push, args=(epochs,), daemon=True)
         self._thread.start()
 
-    def stop(self, error=None):
+    def stop(self, error: Optional[BaseException] = None) -> None:
         """Lets the thread end at its next push, and waits for it."""
         if self._thread is not None:
             self.queue.close(error or CancelledError("its reader was reset"))
@@ -365,13 +381,13 @@ class _Passes:
             self._thread = None
         self._is_started = False
 
-    def _is_pushing(self):
+    def _is_pushing(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def _push(self, epochs):
+    def _push(self, epochs: int) -> None:
         try:
             for _ in range(epochs):
-                for arrays in self.batches():
+                for arrays in self.batches() if self.batches is not None else ():
                     self.queue.push(arrays)
                 self.queue.end_pass()
         except CancelledError as error:
@@ -380,10 +396,10 @@ class _Passes:
         except BaseException as error:  # pylint: disable=broad-except
             self.queue.close(error)  # the training ends by it
 
-    def _next_feed(self, feed):
+    def _next_feed(self, feed: Mapping[Any, Any]) -> dict[str, Any]:
         return {}  # the program reads it
 
-    def _start_passes(self, epochs):
+    def _start_passes(self, epochs: int) -> bool:
         """For train_from_reader: begins them, unless start() has begun one; whether it did."""
         if not self._is_pushing() and not self.queue.size():
             self._begin(epochs)
@@ -393,15 +409,16 @@ class _Passes:
                               "train_from_reader starts it" % epochs)
         return False
 
-    def _ended(self):
+    def _ended(self) -> None:
         """After a training has read to the end."""
         self._is_started = False
 
-    def _stop(self, error):
+    def _stop(self, error: Optional[BaseException]) -> None:
         self.stop(error)
 
 
-def init_py_array_feed_queue(var, capacity, shapes, place=None, dtypes=None):
+def init_py_array_feed_queue(var: ScopeVariable, capacity: SupportsIndex, shapes: Shapes, place: Optional[CPUPlace] = None,
+                             dtypes: Optional[Iterable[DTypeLike]] = None) -> PyArrayFeedQueue:
     """Makes the PyArrayFeedQueue of a variable of a scope, as global_scope().var(name) gives it, and returns it: what the
     operator create_py_array_reader looks for by its feeder_name."""
     holder = PyArrayFeedQueueHolder(_checks.one_of("init_py_array_feed_queue: var", var, ScopeVariable)._queue_holder())
@@ -409,7 +426,8 @@ def init_py_array_feed_queue(var, capacity, shapes, place=None, dtypes=None):
     return holder.feeder()
 
 
-def py_array_reader(capacity, shapes, place=None, dtypes=None):
+def py_array_reader(capacity: SupportsIndex, shapes: Shapes, place: Optional[CPUPlace] = None,
+                    dtypes: Optional[Iterable[DTypeLike]] = None) -> tuple[Reader, PyArrayFeedQueue]:
     """A reader of what Python pushes, and its queue: (Reader, PyArrayFeedQueue).
 
     The queue stands in global_scope(); make both before the startup program runs there. The reader is at the end of a pass where
@@ -428,7 +446,8 @@ def py_array_reader(capacity, shapes, place=None, dtypes=None):
     return reader, feeder
 
 
-def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_buffer=True):
+def py_reader(capacity: SupportsIndex, shapes: Shapes, dtypes: Sequence[DTypeLike], lod_levels: Optional[Sequence[int]] = None,
+              name: Optional[str] = None, use_double_buffer: bool = True) -> Reader:
     """fluid's name for a reader with a generator: py_array_reader without its queue. lod_levels are 0: sequences are fed by
     io.PyReader."""
     if any(lod_levels or ()):
@@ -438,7 +457,9 @@ def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_b
     return double_buffer(made) if use_double_buffer else made
 
 
-def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_size=100, format="", names=None):
+def open_files(filenames: Union[Path, Iterable[Path]], shapes: Shapes, dtypes: Sequence[DTypeLike],
+               lod_levels: Optional[Sequence[int]] = None, thread_num: int = 1, buffer_size: int = 100, format: str = "",
+               names: Optional[Iterable[str]] = None) -> Reader:
     """A reader of many files, an example at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
     suffix. `names` are the fields that TFRecord and OFRecord files hold for the outputs. docs/readers.md has the formats."""
     attrs = dict(_described("open_files", shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
@@ -448,14 +469,17 @@ def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_
     return _make(default_main_program(), "open_files", shapes, dtypes, lod_levels, attrs)
 
 
-def random_data_generator(low, high, shapes, lod_levels=None):
+def random_data_generator(low: SupportsFloat, high: SupportsFloat, shapes: Shapes,
+                          lod_levels: Optional[Sequence[int]] = None) -> Reader:
     """A reader without end of float32 values in [low, high)."""
     dtypes = ["float32"] * len(_sizes("shapes", shapes))
     return _make(default_main_program(), "create_random_data_generator", shapes, dtypes, lod_levels,
                  dict(_described("random_data_generator", shapes, dtypes, lod_levels), low=float(low), high=float(high)))
 
 
-def made_by(type, attrs=None, reader=None, shapes=None, dtypes=None, lod_levels=None):
+def made_by(type: str, attrs: Optional[Mapping[str, Any]] = None, reader: Optional[Reader] = None,
+            shapes: Optional[Shapes] = None, dtypes: Optional[Sequence[DTypeLike]] = None,
+            lod_levels: Optional[Sequence[int]] = None) -> Reader:
     """The reader that any operator of such makes, a plugin's for one, as its output Out.
 
     reader  what it reads: its input UnderlyingReader; None: files, or what it makes up
@@ -476,29 +500,29 @@ def made_by(type, attrs=None, reader=None, shapes=None, dtypes=None, lod_levels=
     return made if reader is None else _around(reader, made)
 
 
-def shuffle(reader, buffer_size, seed=0):
+def shuffle(reader: Reader, buffer_size: int, seed: int = 0) -> Reader:
     """A reader that permutes each buffer_size items of another one, which cannot be read itself from then on."""
     return _decorate("create_shuffle_reader", reader, {"buffer_size": buffer_size, "seed": seed})
 
 
-def batch(reader, batch_size, discard_leftover=False):
+def batch(reader: Reader, batch_size: int, discard_leftover: bool = False) -> Reader:
     """A reader that joins batch_size items of another one along axis 0."""
     made = _decorate("create_batch_reader", reader, {"batch_size": batch_size, "discard_leftover": discard_leftover})
     made.shapes = [[-1] + list(shape[1:]) for shape in reader.shapes]
     return made
 
 
-def multi_pass(reader, pass_num):
+def multi_pass(reader: Reader, pass_num: int) -> Reader:
     """A reader that delivers what another one has pass_num times."""
     return _decorate("create_multi_pass_reader", reader, {"pass_num": pass_num})
 
 
-def double_buffer(reader, place=None):
+def double_buffer(reader: Reader, place: Optional[CPUPlace] = None) -> Reader:
     """A reader that reads another one ahead in a thread of its own."""
     return _decorate("create_double_buffer_reader", reader, {})
 
 
-def has_next(reader):
+def has_next(reader: Reader) -> Variable:
     """Whether the reader has another item, which is read ahead to know: bool [1], for layers.While and layers.cond."""
     program = _checks.one_of("has_next: reader", reader, Reader).program
     name = program.unique_name("has_next")
@@ -507,13 +531,13 @@ def has_next(reader):
     return Variable(program, name)
 
 
-def reset(reader):
+def reset(reader: Reader) -> None:
     """Starts the reader over, where the program comes to it."""
     program = _checks.one_of("reset: reader", reader, Reader).program
     program._author.append("reset", [("Reader", [reader.name])], [], {})
 
 
-def read_file(reader, throw_eof_exp=True):
+def read_file(reader: Reader, throw_eof_exp: bool = True) -> Any:
     """The variables of the reader's next item: a list, or the only one. Past the end of a pass the run is an EOFException;
     throw_eof_exp=False: the variables then have no rows."""
     program = _checks.one_of("read_file: reader", reader, Reader).program
@@ -530,12 +554,12 @@ def read_file(reader, throw_eof_exp=True):
     return variables[0] if len(variables) == 1 else variables
 
 
-def _files(given):
+def _files(given: Union[Path, Iterable[Path]]) -> list[str]:
     files = [given] if isinstance(given, (str, os.PathLike)) else _checks.listed("open_files: filenames", given, "files")
     return [_checks.path("open_files: filenames", file) for file in files]
 
 
-def _sizes(what, given):
+def _sizes(what: str, given: Any) -> list[list[int]]:
     """Shapes as lists of ints."""
     wanted = "shapes, one for each output, as in [[-1, 13], [-1, 1]]"
     shapes = []
@@ -546,7 +570,7 @@ def _sizes(what, given):
     return shapes
 
 
-def _described(what, shapes, dtypes, lod_levels):
+def _described(what: str, shapes: Shapes, dtypes: Sequence[DTypeLike], lod_levels: Optional[Sequence[int]]) -> dict[str, Any]:
     shapes = _sizes("shapes", shapes)
     if not shapes:
         raise ConfigError("%s: shapes is empty; a reader has one for each output, as in [[-1, 13], [-1, 1]]" % what)
@@ -557,47 +581,49 @@ def _described(what, shapes, dtypes, lod_levels):
             "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [dtype_number(dtype) for dtype in dtypes]}
 
 
-def _make(program, type, shapes, dtypes, lod_levels, attrs, inputs=()):
+def _make(program: Program, type: str, shapes: Shapes, dtypes: Sequence[DTypeLike], lod_levels: Optional[Sequence[int]],
+          attrs: dict[str, Any], inputs: Sequence[tuple[str, list[str]]] = ()) -> Reader:
     name = unique_name.of_process(type.replace("create_", ""))
     program._author.add_reader(type, list(inputs), name, attrs)
-    return Reader(program, name, [list(shape) for shape in shapes], [dtype_name(dtype) for dtype in dtypes],
+    return Reader(program, name, _sizes("shapes", shapes), [dtype_name(dtype) for dtype in dtypes],
                   list(lod_levels or [0] * len(shapes)))
 
 
-def _decorate(type, reader, attrs):
+def _decorate(type: str, reader: Reader, attrs: dict[str, Any]) -> Reader:
     _checks.one_of(type.replace("create_", "") + ": reader", reader, Reader)
     made = _make(reader.program, type, reader.shapes, reader.dtypes, reader.lod_levels, attrs,
                  [("UnderlyingReader", [reader.name])])
     return _around(reader, made)
 
 
-def _around(reader, made):
+def _around(reader: Reader, made: Reader) -> Reader:
     """Notes that `made` reads `reader`."""
     made._scope, made._passes, reader._outer = reader._scope, reader._passes, made
     return made
 
 
-def _places(what, given):
+def _places(what: str, given: Places) -> None:
     for place in given if isinstance(given, (list, tuple)) else [given]:
         if place is not None:
             _checks.one_of(what + ": places", place, CPUPlace)
 
 
-def _generated(method, reader, convert):
+def _generated(method: str, reader: Callable[[], Iterable[Any]], convert: Callable[[Any], T]) -> Callable[[], Iterator[T]]:
     """A function that gives the batches of a pass."""
     if not callable(reader):
         raise ConfigError("%s: a function that returns a generator, which is called for each pass, not %r" % (method, reader))
     return lambda: map(convert, reader())
 
 
-def _batches(sample_generator, batch_size, drop_last):
+def _batches(sample_generator: Callable[[], Iterable[T]], batch_size: SupportsIndex,
+             drop_last: bool) -> Callable[[], Iterator[list[T]]]:
     """A function that gives lists of batch_size samples."""
     batch_size = _checks.whole("batch_size", batch_size, 1)
     if not callable(sample_generator):
         raise ConfigError("a function that returns a generator of samples, which is called for each pass, not %r" % (
             sample_generator,))
 
-    def made():
+    def made() -> Iterator[list[T]]:
         samples = iter(sample_generator())
         while True:
             some = list(itertools.islice(samples, batch_size))
@@ -607,7 +633,7 @@ def _batches(sample_generator, batch_size, drop_last):
     return made
 
 
-def _columns(samples, count):
+def _columns(samples: Sequence[Any], count: int) -> list[tuple[Any, ...]]:
     """The values of each output or variable, of samples that are tuples of them."""
     samples = [sample if isinstance(sample, (list, tuple)) else (sample,) for sample in samples]
     for row, sample in enumerate(samples):
@@ -616,7 +642,7 @@ def _columns(samples, count):
     return list(zip(*samples))
 
 
-def _stacked(column, shape, dtype, what):
+def _stacked(column: Sequence[Any], shape: Sequence[int], dtype: str, what: str) -> np.ndarray:
     """The samples' values as rows of an array of that type."""
     array = _rows(column, shape, dtype, what)
     if np.dtype(dtype).kind in "iu" and array.dtype.kind not in "biu":
@@ -628,7 +654,7 @@ def _stacked(column, shape, dtype, what):
     return array.astype(dtype, copy=False)
 
 
-def _rows(column, shape, dtype, what):
+def _rows(column: Sequence[Any], shape: Sequence[int], dtype: str, what: str) -> np.ndarray:
     """The samples' values as rows of an array, of the type that they have."""
     sizes = [int(size) for size in shape[1:]]
     _checks.unmasked(what, column)
@@ -639,7 +665,7 @@ def _rows(column, shape, dtype, what):
         raise ConfigError("%s: the samples of a batch do not make %s %s: %s" % (what, dtype, list(shape), error)) from None
 
 
-def _size(what, given):
+def _size(what: str, given: Any) -> int:
     """A capacity, or a size of a shape."""
     size = _checks.whole(what, given)
     if not -2 ** 63 <= size < 2 ** 63:
@@ -647,12 +673,12 @@ def _size(what, given):
     return size
 
 
-def _named(error):
+def _named(error: BaseException) -> str:
     """"KeyError: 'x'", "KeyboardInterrupt"."""
     return ": ".join(filter(None, (type(error).__name__, str(error))))
 
 
-def _has_nulls(column):
+def _has_nulls(column: Any) -> bool:
     """Whether a column of Arrow or pandas lacks values; nan is a value of floats."""
     nulls = getattr(column, "null_count", 0)
     if callable(nulls):
@@ -661,7 +687,7 @@ def _has_nulls(column):
     return bool(nulls or not is_numpys and getattr(column, "hasnans", False))
 
 
-def _array(number, given):
+def _array(number: int, given: Any) -> np.ndarray:
     """A C-contiguous array over the same memory, where it can be."""
     if type(given) is np.ndarray and given.dtype.kind in "biuf" and given.flags.c_contiguous:
         return given
@@ -687,7 +713,7 @@ def _array(number, given):
     return np.ascontiguousarray(given) if given.ndim else given.reshape(())
 
 
-def _end_waits_for_nobody():
+def _end_waits_for_nobody() -> None:
     """Python waits for its threads before it ends. Where all that are left wait for a queue, they would for ever: a
     producer whose consumer failed, for one. They get a CancelledError then."""
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
@@ -695,14 +721,15 @@ def _end_waits_for_nobody():
             threading.Thread(target=_watch, daemon=True).start()
 
 
-def _watch(look_seconds=0.1, patience_seconds=60):
+def _watch(look_seconds: float = 0.1, patience_seconds: float = 60) -> None:
     """The threads that Python waits for are given up when nobody is left to wake them. A daemon thread that does something
     else could: it gets patience_seconds for it."""
     apart = {threading.get_ident(), threading.main_thread().ident}
-    before, since = {}, 0
+    before: dict[Optional[int], Optional[_Call]] = {}
+    since = 0.0
     while True:
         time.sleep(look_seconds)
-        calls = {thread.ident: _calls.get(thread.ident) for thread in threading.enumerate()
+        calls = {thread.ident: _calls.get(thread.ident or 0) for thread in threading.enumerate()
                  if not thread.daemon and thread.ident not in apart}
         if not calls or not all(map(_waits, calls.values())):
             before = {}
@@ -710,17 +737,17 @@ def _watch(look_seconds=0.1, patience_seconds=60):
             before, since = calls, time.monotonic()
         elif (time.monotonic() - since > patience_seconds
               or all(_waits(_calls.get(thread)) for thread in sys._current_frames() if thread not in apart)):
-            for queue, _ in calls.values():
-                queue._queue.close("Python ends, and whatever threads are left wait for a queue, so that nobody will push or "
+            for call in filter(None, calls.values()):
+                call[0]._queue.close("Python ends, and whatever threads are left wait for a queue, so that nobody will push or "
                                    "pop; close() tells the other side of a queue that one is done with it")
             before = {}
 
 
-def _waits(call):
+def _waits(call: Optional[_Call]) -> bool:
     return call is not None and call[1]()
 
 
 # What runs at Python's end runs last in, first out; an executor's threads are waited for there, by what its module adds.
 with contextlib.suppress(AttributeError, RuntimeError):  # another Python than CPython, or one that ends already
     importlib.import_module("concurrent.futures.thread")
-    threading._register_atexit(_end_waits_for_nobody)
+    threading._register_atexit(_end_waits_for_nobody)  # type: ignore[attr-defined]

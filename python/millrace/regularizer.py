@@ -1,28 +1,26 @@
 """Penalties on the size of parameters, added to their gradients after clipping: for an optimizer's `regularization`, or the
 `regularizer` of one parameter's ParamAttr, which goes before it."""
 
+from __future__ import annotations
+
+from typing import SupportsFloat
+
+from ._rules import Regularizer
+
 __all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
 
 
-class _Regularizer:
-    def __init__(self, text):
-        self.text = text
-
-    def __repr__(self):
-        return "regularizer(%s)" % self.text
-
-
-class L1Decay(_Regularizer):
+class L1Decay(Regularizer):
     """g + regularization_coeff * sign(w)"""
 
-    def __init__(self, regularization_coeff=0.0):
+    def __init__(self, regularization_coeff: SupportsFloat = 0.0) -> None:
         super().__init__("l1: %r" % float(regularization_coeff))
 
 
-class L2Decay(_Regularizer):
+class L2Decay(Regularizer):
     """g + regularization_coeff * w"""
 
-    def __init__(self, regularization_coeff=0.0):
+    def __init__(self, regularization_coeff: SupportsFloat = 0.0) -> None:
         super().__init__("l2: %r" % float(regularization_coeff))
 
 

@@ -181,6 +181,7 @@ class ScriptTest(unittest.TestCase):
         loaded = subprocess.run([sys.executable, "-c", "import millrace.data_generator, sys; print(*sys.modules)"],
                                 capture_output=True, text=True, check=True).stdout.split()
         self.assertNotIn("numpy", loaded)
+        self.assertNotIn("typing", loaded)
         self.assertNotIn("millrace._millrace", loaded)
 
     def test_paddle_writes_the_same_bytes(self):

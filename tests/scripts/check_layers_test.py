@@ -93,8 +93,31 @@ class CheckLayersTest(unittest.TestCase):
             if "/" in path and not any(os.path.exists(os.path.join(place, path)) for place in places)
         ])
 
+    def circle(self, sources):
+        """The modules of the circle that is found, by name."""
+        with tempfile.TemporaryDirectory() as package:
+            for name, text in sources.items():
+                path = os.path.join(package, name.replace(".", os.sep) + ".py")
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            found = check_layers.check_package(package)
+        return set(re.search("circle: (.*);", found[0])[1].split(" <- ")) if found else set()
+
+    def test_a_circle_of_python_modules_is_found_within_a_function_too(self):
+        low = "def f():\n    from . import high\n"
+        for high in ("from .low import f", "from . import low", "import millrace.low", "from millrace import low"):
+            self.assertEqual(self.circle({"high": high, "low": low}), {"high", "low"}, high)
+            self.assertEqual(self.circle({"high": high, "low": "from . import _millrace"}), set(), high)
+        part = {"part.a": "from . import b", "part.b": "from .. import low", "low": "import os", "__init__": "from .low import os"}
+        self.assertEqual(self.circle(part), set())
+        self.assertEqual(self.circle({**part, "part.b": "from .a import x"}), {"part.a", "part.b"})
+        for low in ("from .part import a", "from .part.a import x", "from millrace.part import a"):
+            self.assertEqual(self.circle({**part, "low": low}), {"part.a", "part.b", "low"}, low)
+
     def test_this_repository(self):
         self.assertEqual([], check_layers.check(os.path.join(ROOT, "src")))
+        self.assertEqual([], check_layers.check_package(os.path.join(ROOT, "python", "millrace")))
 
 
 if __name__ == "__main__":

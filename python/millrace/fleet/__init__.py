@@ -6,10 +6,17 @@
 `fleet` is one object, and the module has its functions, as Paddle 2 has them: `import millrace.fleet as fleet`.
 """
 
-import os
+from __future__ import annotations
 
-from ..data_generator import MultiSlotDataGenerator, MultiSlotStringDataGenerator  # noqa: F401
-from ..dataset import DatasetBase, FileInstantDataset, InMemoryDataset, QueueDataset  # noqa: F401
+import os
+from typing import TYPE_CHECKING
+
+from ..data_generator import (MultiSlotDataGenerator as MultiSlotDataGenerator,
+                              MultiSlotStringDataGenerator as MultiSlotStringDataGenerator)
+from ..dataset import (DatasetBase as DatasetBase, FileInstantDataset as FileInstantDataset, InMemoryDataset as InMemoryDataset,
+                       QueueDataset as QueueDataset)
+from ..executor import Executor
+from ..framework import Program
 from . import metrics, role_maker
 from .base import DistributedOptimizer, Fleet
 from .fleet_util import FleetUtil
@@ -29,10 +36,45 @@ for _paddles, _theirs in (("PADDLE_TRAINER_ID", ("OMPI_COMM_WORLD_RANK", "PMI_RA
 UtilBase = FleetUtil  # of Paddle 2
 fleet = Fleet()
 
+# Its functions, as Paddle 2 has them.
+init = fleet.init
+is_first_worker = fleet.is_first_worker
+worker_index = fleet.worker_index
+worker_num = fleet.worker_num
+is_worker = fleet.is_worker
+worker_endpoints = fleet.worker_endpoints
+is_server = fleet.is_server
+server_num = fleet.server_num
+server_index = fleet.server_index
+server_endpoints = fleet.server_endpoints
+split_files = fleet.split_files
+barrier_worker = fleet.barrier_worker
+all_reduce_worker = fleet.all_reduce_worker
+init_worker = fleet.init_worker
+init_server = fleet.init_server
+run_server = fleet.run_server
+stop_worker = fleet.stop_worker
+distributed_optimizer = fleet.distributed_optimizer
+minimize = fleet.minimize
+save_persistables = fleet.save_persistables
+save_model = fleet.save_model
+load_model = fleet.load_model
+load_one_table = fleet.load_one_table
+shrink_sparse_table = fleet.shrink_sparse_table
+shrink = fleet.shrink
+print_table_stat = fleet.print_table_stat
+save_inference_model = fleet.save_inference_model
 
-def __getattr__(name):
-    return getattr(fleet, name)
+# Its properties, which __getattr__ asks for.
+util: FleetUtil
+main_program: Program
+startup_program: Program
+_executor: Executor
+
+if not TYPE_CHECKING:  # which would take it for attributes of any name
+    def __getattr__(name):
+        return getattr(fleet, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *(name for name in dir(fleet) if not name.startswith("_"))})

@@ -1,21 +1,33 @@
 """The verbs of Paddle's fleet, where no servers are: trainers are ranks, each with a part of every table."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 import os
 import sys
+from types import ModuleType
+from typing import Any, NoReturn, Optional, SupportsIndex, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import _checks, _output, _ranks
 from .._instead import Instead
-from ..dataset import DatasetBase
+from .._settings import Named
+from .._types import Path, T
 from ..errors import ConfigError
-from ..executor import (Executor, _program, _scope, load_persistables, save_inference_model, save_persistables)
-from ..framework import Program, Variable, default_startup_program
-from ..optimizer import Optimizer
+from ..executor import Executor, Slots, Targets, _program, _scope, load_persistables, save_inference_model, save_persistables
+from ..framework import Program, Scope, Variable, default_startup_program
+from ..optimizer import Minimized, Optimizer
 from . import metrics
 from .role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker, RoleMakerBase
 from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyFactory
 from .fleet_util import FleetUtil
 
 __all__ = ["DistributedOptimizer", "Fleet"]
+
+Strategy = Union[DistributeTranspilerConfig, DistributedStrategy]
+Losses = Union[Variable, Sequence[Variable]]
 
 # Rules of which ranks can train copies of rows.
 _ADDED_UP = ("sgd", "adagrad", "ftrl")
@@ -62,20 +74,22 @@ class Fleet(Instead):
 
     _what, _instead = "fleet", _INSTEAD
 
-    def __init__(self):
-        self._role_maker = None
-        self._made_executor = None
-        self._strategy = None
-        self._optimizer = None
-        self._main_program = self._startup_program = None
+    def __init__(self) -> None:
+        self._role_maker: Optional[RoleMakerBase] = None
+        self._made_executor: Optional[Executor] = None
+        self._strategy: Optional[Strategy] = None
+        self._optimizer: Optional[DistributedOptimizer] = None
+        self._main_program: Optional[Program] = None
+        self._startup_program: Optional[Program] = None
         self._util = FleetUtil()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "fleet(%s)" % ("before init" if self._role_maker is None else self._role_maker.to_string())
 
     # Who is there.
 
-    def init(self, role_maker=None, is_collective=False, strategy=None):
+    def init(self, role_maker: Optional[RoleMakerBase] = None, is_collective: bool = False,
+             strategy: Optional[Strategy] = None) -> Fleet:
         """Takes this process for what the role maker says. A ConfigError where several trainers were started each by itself.
 
         role_maker     of millrace.fleet.role_maker; by default PaddleCloudRoleMaker where TRAINING_ROLE is set, else
@@ -94,75 +108,75 @@ class Fleet(Instead):
         self._made_executor = Executor()
         return self
 
-    def is_first_worker(self):
+    def is_first_worker(self) -> bool:
         """Whether this is trainer 0."""
         return self._role("is_first_worker").is_first_worker()
 
-    def worker_index(self):
+    def worker_index(self) -> int:
         """The trainer's number, its rank."""
         return self._role("worker_index").worker_index()
 
-    def worker_num(self):
+    def worker_num(self) -> int:
         """How many train."""
         return self._role("worker_num").worker_num()
 
-    def is_worker(self):
+    def is_worker(self) -> bool:
         """Whether it trains."""
         return self._role("is_worker").is_worker()
 
-    def worker_endpoints(self, to_string=False):
+    def worker_endpoints(self, to_string: bool = False) -> Union[str, list[str]]:
         """Addresses of trainers as the role maker has them; nobody listens there."""
         return _joined(self._role("worker_endpoints").get_trainer_endpoints(), to_string)
 
-    def is_server(self):
+    def is_server(self) -> bool:
         """Whether it was started as one of Paddle's servers."""
         return self._role("is_server").is_server()
 
-    def server_num(self):
+    def server_num(self) -> int:
         """How many servers the role maker names; none of them is asked for anything."""
         return self._role("server_num").server_num()
 
-    def server_index(self):
+    def server_index(self) -> int:
         """Which of them this process was started as."""
         return self._role("server_index").server_index()
 
-    def server_endpoints(self, to_string=False):
+    def server_endpoints(self, to_string: bool = False) -> Union[str, list[str]]:
         """Addresses of servers as the role maker has them; nobody listens there."""
         return _joined(self._role("server_endpoints").get_pserver_endpoints(), to_string)
 
-    def split_files(self, files):
+    def split_files(self, files: Iterable[T]) -> list[T]:
         """The files of this trainer, as util.get_file_shard deals them."""
         return self.util.get_file_shard(files)
 
-    def barrier_worker(self):
+    def barrier_worker(self) -> None:
         """Returns when all trainers have called it."""
         self._role("barrier_worker")
         _ranks.barrier()
 
-    def all_reduce_worker(self, input, output):
+    def all_reduce_worker(self, input: ArrayLike, output: np.ndarray) -> None:
         """Writes the sum of the trainers' arrays of one axis to `output`."""
         self._role("all_reduce_worker")
         _ranks.write_to(output, self.util.all_reduce(input), "fleet.all_reduce_worker")
 
     @property
-    def util(self):
+    def util(self) -> FleetUtil:
         """Sums and metrics over all trainers: a FleetUtil."""
         return self._util
 
     @property
-    def metrics(self):
+    def metrics(self) -> ModuleType:
         """The module millrace.fleet.metrics: sums, AUC and errors over all trainers."""
         return metrics
 
     # Their lives.
 
-    def init_worker(self, scopes=None):
+    def init_worker(self, scopes: object = None) -> None:
         """Waits for the other trainers."""
         if self._role("init_worker").is_server():
             raise ConfigError("fleet.init_worker: this process was started as a SERVER; a WORKER calls it")
         _ranks.barrier()
 
-    def init_server(self, model_dir=None, **kwargs):
+    def init_server(self, model_dir: Optional[Path] = None, **kwargs: object) -> None:
         """Of a server: nothing, as it has nothing. Of a trainer: the startup program goes on from the folder: whenever
         exe.run(fleet.startup_program) made the parameters, those of the folder replace them. save_persistables wrote it, or
         save_inference_model: such a model has weights alone, and what optimizers keep starts anew."""
@@ -184,7 +198,7 @@ class Fleet(Instead):
                               '"its name", "%s")' % (folder, os.path.join(folder, "000")))
         self._minimized("init_server")._initial_folder = folder
 
-    def run_server(self):
+    def run_server(self) -> NoReturn:
         """Says that there is nothing to serve, and ends the process as a success: what stands behind it in a script, a server of Paddle
         would do when all training is over."""
         if not self._role("run_server").is_server():
@@ -193,13 +207,14 @@ class Fleet(Instead):
                     "started\n")
         sys.exit(0)
 
-    def stop_worker(self):
+    def stop_worker(self) -> None:
         """Waits until all trainers have called it. What they trained stays in their scopes."""
         if self._role("stop_worker").is_server():
             raise ConfigError("fleet.stop_worker: this process was started as a SERVER; a WORKER calls it")
         _ranks.barrier()
 
-    def _set_client_communication_config(self, request_timeout_ms, connect_timeout_ms, max_retry):
+    def _set_client_communication_config(self, request_timeout_ms: SupportsIndex, connect_timeout_ms: SupportsIndex,
+                                         max_retry: SupportsIndex) -> None:
         """Taken and not needed: ranks talk by MPI, which knows when one is lost, and ask nobody again."""
         for name, value in (("request_timeout_ms", request_timeout_ms), ("connect_timeout_ms", connect_timeout_ms),
                             ("max_retry", max_retry)):
@@ -207,7 +222,7 @@ class Fleet(Instead):
 
     # Training.
 
-    def distributed_optimizer(self, optimizer, strategy=None):
+    def distributed_optimizer(self, optimizer: Optimizer, strategy: Optional[Strategy] = None) -> DistributedOptimizer:
         """An optimizer whose minimize makes fleet.main_program and fleet.startup_program.
 
         strategy  a DistributeTranspilerConfig, a DistributedStrategy or one of StrategyFactory; by default trainers do not wait for
@@ -220,49 +235,54 @@ class Fleet(Instead):
         self._optimizer = DistributedOptimizer(self, optimizer, _checked(strategy))
         return self._optimizer
 
-    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+    def minimize(self, loss: Variable, startup_program: Optional[Program] = None,
+                 parameter_list: Optional[Iterable[Named]] = None,
+                 no_grad_set: Optional[Iterable[Named]] = None) -> Minimized:
         """Minimizes by the optimizer of the last distributed_optimizer, as Paddle 2 has it."""
         if self._optimizer is None:
             raise ConfigError("fleet.minimize: call fleet.distributed_optimizer(optimizer, strategy) first")
         return self._optimizer.minimize(loss, startup_program=startup_program, parameter_list=parameter_list, no_grad_set=no_grad_set)
 
     @property
-    def main_program(self):
+    def main_program(self) -> Program:
         """The program that was minimized."""
         return self._minimized("main_program")
 
     @property
-    def startup_program(self):
+    def startup_program(self) -> Program:
         """Its startup program."""
         self._minimized("startup_program")
+        assert self._startup_program is not None
         return self._startup_program
 
     @property
-    def _executor(self):
+    def _executor(self) -> Executor:
         if self._made_executor is None:
             raise ConfigError("fleet._executor: call fleet.init(role_maker) first")
         return self._made_executor
 
     # What it keeps.
 
-    def save_persistables(self, executor, dirname, main_program=None, mode=0, scope=None):
+    def save_persistables(self, executor: Optional[Executor], dirname: Path, main_program: Optional[Program] = None,
+                          mode: int = 0, scope: Optional[Scope] = None) -> None:
         """millrace.save_persistables of the program that was minimized: all that training goes on from. Trainer 0 writes; others
         need not call it."""
         self._all("save_persistables", mode)
         save_persistables(executor, dirname, self._given("save_persistables", main_program), scope)
 
-    def save_model(self, dirname, mode=0, **kwargs):
+    def save_model(self, dirname: Path, mode: int = 0, **kwargs: object) -> None:
         """The same, as other modes of fleet have it."""
         _nothing_else("save_model", kwargs)
         self.save_persistables(None, dirname, mode=mode)
 
-    def load_model(self, path, mode=0, **kwargs):
+    def load_model(self, path: Path, mode: int = 0, **kwargs: object) -> None:
         """millrace.load_persistables of the program that was minimized."""
         _nothing_else("load_model", kwargs)
         self._all("load_model", mode)
         load_persistables(None, path, self._minimized("load_model"))
 
-    def load_one_table(self, table_id, model_path, mode=0, scope=None, **kwargs):
+    def load_one_table(self, table_id: Union[str, SupportsIndex], model_path: Path, mode: int = 0,
+                       scope: Optional[Scope] = None, **kwargs: object) -> None:
         """Reads one table of the program that was minimized, with its optimizer's state, from a folder that save_persistables wrote,
         or, before it has rows, from the folder of a table that servers of Paddle saved (PATH/000).
 
@@ -274,18 +294,18 @@ class Fleet(Instead):
         _scope(scope)._scope.load_table(program.serialize(), self._table("load_one_table", program, table_id),
                                         _checks.path("fleet.load_one_table: model_path", model_path))
 
-    def shrink_sparse_table(self):
+    def shrink_sparse_table(self) -> dict[str, tuple[int, int]]:
         """Ends a day of the tables with an accessor: scope.shrink() of the global scope."""
         self._role("shrink_sparse_table")
         return _scope(None).shrink()
 
-    def shrink(self, threshold=None):
+    def shrink(self, threshold: None = None) -> dict[str, tuple[int, int]]:
         """The same, by Paddle 2's name."""
         if threshold is not None:
             raise ConfigError("fleet.shrink: threshold: rows go by delete_threshold of their accessor; leave it out")
         return self.shrink_sparse_table()
 
-    def print_table_stat(self, table_id, pass_id=None, threshold=None):
+    def print_table_stat(self, table_id: Union[str, SupportsIndex], pass_id: object = None, threshold: object = None) -> None:
         """A line of trainer 0 about a table that grows: rows and bytes, of all trainers."""
         if threshold:
             raise ConfigError("fleet.print_table_stat: threshold: all rows are counted; leave it out")
@@ -296,8 +316,10 @@ class Fleet(Instead):
         self.util.rank0_print('table %d "%s"%s: %d rows, %d bytes' % (
             number, name, "" if pass_id is None else ", pass %s" % pass_id, rows, size))
 
-    def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None, export_for_deployment=True,
-                             mode=0, pooled=(), scope=None):
+    def save_inference_model(self, executor: Optional[Executor], dirname: Path, feeded_var_names: Slots,
+                             target_vars: Targets,
+                             main_program: Optional[Program] = None, export_for_deployment: bool = True, mode: int = 0,
+                             pooled: Iterable[Named] = (), scope: Optional[Scope] = None) -> None:
         """millrace.save_inference_model of the program that was minimized: the first target that has a row for each example is
         what Predictor scores by, and load_inference_model gives them all. `pooled` adds what an online caller feeds."""
         if not export_for_deployment:
@@ -307,26 +329,26 @@ class Fleet(Instead):
         save_inference_model(dirname, feeded_var_names, target_vars, executor, self._given("save_inference_model", main_program), scope,
                              pooled)
 
-    def _role(self, call):
+    def _role(self, call: str) -> RoleMakerBase:
         if self._role_maker is None:
             raise ConfigError("fleet.%s: call fleet.init(role_maker) first" % call)
         return self._role_maker
 
-    def _minimized(self, call):
+    def _minimized(self, call: str) -> Program:
         if self._main_program is None:
             raise ConfigError("fleet.%s: call fleet.distributed_optimizer(optimizer, strategy).minimize(loss) first" % call)
         return self._main_program
 
-    def _given(self, call, program):
+    def _given(self, call: str, program: Optional[Program]) -> Program:
         return self._minimized(call) if program is None else _program(program)
 
-    def _all(self, call, mode):
+    def _all(self, call: str, mode: int) -> None:
         self._role(call)
         if mode != 0:
             raise ConfigError("fleet.%s: mode = %r: 0 has all rows; %s" % (call, mode, _BY_TRAINER))
 
     @staticmethod
-    def _table(call, program, table_id):
+    def _table(call: str, program: Program, table_id: Union[str, SupportsIndex]) -> str:
         if table_id in program._tables:
             return table_id
         number = table_id if isinstance(table_id, str) else _checks.whole("fleet.%s: table_id" % call, table_id, 0)
@@ -339,10 +361,10 @@ class Fleet(Instead):
 class DistributedOptimizer:
     """What fleet.distributed_optimizer gives: an optimizer of millrace.optimizer, and how ranks update by it."""
 
-    def __init__(self, fleet, optimizer, strategy):
+    def __init__(self, fleet: Fleet, optimizer: Optimizer, strategy: Strategy) -> None:
         self._fleet, self._optimizer, self._strategy = fleet, optimizer, strategy
 
-    def minimize(self, losses=None, *args, **kwargs):
+    def minimize(self, losses: Optional[Losses] = None, *args: Any, **kwargs: Any) -> Minimized:
         """As Optimizer.minimize; fleet.main_program and fleet.startup_program are then those of the loss. What follows the loss is as in
         Paddle 2: startup_program, parameter_list, no_grad_set; or as in Paddle 1: scopes (None), startup_programs, parameter_list,
         no_grad_set."""
@@ -367,17 +389,17 @@ class DistributedOptimizer:
                               "GEO": "update: GEO geo_steps: %d" % geo_steps, "ASYNC": ""}[update]
         return result
 
-    def backward(self, *args, **kwargs):
+    def backward(self, *args: object, **kwargs: object) -> NoReturn:
         """Refused, as in Paddle: minimize makes gradients and updates at once."""
         raise ConfigError("backward: a distributed optimizer makes gradients and updates at once: call minimize(loss)")
 
     apply_gradients = backward
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "DistributedOptimizer(%r, %r)" % (self._optimizer, self._strategy)
 
 
-def _spread(program, optimizer, update):
+def _spread(program: Program, optimizer: Optimizer, update: str) -> None:
     """Lets the rows of embeddings with is_sparse=True lie on the ranks, as they lay on servers. On one rank, too: so folders and
     models of any number of ranks are alike."""
     if program._is_trained:
@@ -386,7 +408,7 @@ def _spread(program, optimizer, update):
     program._spread_tables({table: rule for table, rule in rules.items() if update != "GEO" or rule.split(" ", 1)[0] in _ADDED_UP})
 
 
-def _startup_of(program, given):
+def _startup_of(program: Program, given: Optional[Program]) -> Program:
     for startup in (given, default_startup_program()):
         if startup is not None and program in startup._mains:
             return startup
@@ -396,9 +418,9 @@ def _startup_of(program, given):
     return made
 
 
-def _of_minimize(losses, args, kwargs):
+def _of_minimize(losses: Optional[Losses], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of DistributedOptimizer.minimize by their names of Paddle 1."""
-    order = ("scopes", "startup_programs", "parameter_list", "no_grad_set")
+    order: tuple[str, ...] = ("scopes", "startup_programs", "parameter_list", "no_grad_set")
     is_first_none = len(args) > 1 and args[0] is None
     if args and _are_programs(args[0]) or is_first_none and args[1] is not None and not _are_programs(args[1]):
         order = order[1:]
@@ -421,12 +443,12 @@ def _of_minimize(losses, args, kwargs):
     return given
 
 
-def _are_programs(given):
+def _are_programs(given: object) -> bool:
     programs = given if isinstance(given, (list, tuple)) else [given]
     return bool(programs) and all(isinstance(one, Program) for one in programs)
 
 
-def _only(what, given):
+def _only(what: str, given: Any) -> Any:
     if not isinstance(given, (list, tuple)):
         return given
     if len(given) != 1:
@@ -434,7 +456,7 @@ def _only(what, given):
     return given[0]
 
 
-def _checked(strategy):
+def _checked(strategy: object) -> Strategy:
     if not isinstance(strategy, (DistributeTranspilerConfig, DistributedStrategy)):
         raise ConfigError("fleet: strategy is a DistributeTranspilerConfig or a DistributedStrategy, not %r%s" % (strategy, (
             "; tables say their accessor where they are looked up: embedding(..., accessor=)" if isinstance(strategy, dict) else "")))
@@ -442,10 +464,10 @@ def _checked(strategy):
     return strategy
 
 
-def _nothing_else(call, kwargs):
+def _nothing_else(call: str, kwargs: Mapping[str, object]) -> None:
     for name in kwargs:
         raise ConfigError("fleet.%s: there is no argument %s" % (call, name))
 
 
-def _joined(endpoints, to_string):
+def _joined(endpoints: list[str], to_string: bool) -> Union[str, list[str]]:
     return ",".join(endpoints) if to_string else endpoints

@@ -1,12 +1,20 @@
 """What trainers do together beside training: fleet.util of Paddle 2, and FleetUtil of Paddle 1, in one."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Optional, SupportsIndex
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import _checks, _output, _ranks
 from .._instead import Instead
+from .._types import T
 from ..errors import ConfigError, NotFoundError
 from ..framework import Scope, global_scope
 from . import metrics
+from .metrics import Counts
 from .role_maker import RoleMakerBase
 
 __all__ = ["FleetUtil"]
@@ -43,11 +51,11 @@ class FleetUtil(Instead):
     rmse = staticmethod(metrics.rmse)
     acc = staticmethod(metrics.acc)
 
-    def __init__(self, mode="pslib"):
+    def __init__(self, mode: str = "pslib") -> None:
         if mode not in ("pslib", "transpiler"):
             raise ConfigError('FleetUtil: mode is "pslib" or "transpiler", which are one here, not %r' % (mode,))
 
-    def all_reduce(self, input, mode="sum", comm_world="worker"):
+    def all_reduce(self, input: ArrayLike, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
         """The "sum", "max" or "min" of each element over the trainers, in the shape and type of the input; a sum of whole numbers has 64
         bits."""
         _trainers("all_reduce", comm_world)
@@ -55,17 +63,17 @@ class FleetUtil(Instead):
             raise ConfigError('all_reduce: mode is "sum", "max" or "min", not %r' % (mode,))
         return metrics._of_all("all_reduce: input", input, None, mode)
 
-    def all_gather(self, input, comm_world="worker"):
+    def all_gather(self, input: T, comm_world: str = "worker") -> list[T]:
         """A list of what each trainer brings, any objects that pickle takes, by their numbers."""
         _trainers("all_gather", comm_world)
         return RoleMakerBase().all_gather(input)
 
-    def barrier(self, comm_world="worker"):
+    def barrier(self, comm_world: str = "worker") -> None:
         """Returns when all trainers have called it."""
         _trainers("barrier", comm_world)
         _ranks.barrier()
 
-    def get_file_shard(self, files):
+    def get_file_shard(self, files: Iterable[T]) -> list[T]:
         """The files of this trainer: of n files each has n / trainers one after the other, the first ones one more."""
         files = _checks.listed("get_file_shard", files, "files")
         share, more = divmod(len(files), _ranks.size())
@@ -73,23 +81,23 @@ class FleetUtil(Instead):
         begin = rank * share + min(rank, more)
         return files[begin:begin + share + (rank < more)]
 
-    def print_on_rank(self, message, rank_id):
+    def print_on_rank(self, message: object, rank_id: SupportsIndex) -> None:
         """A line on the standard output of one trainer."""
         if _ranks.rank() == _checks.whole("print_on_rank: rank_id", rank_id, 0):
             _output.print("%s\n" % (message,))
 
-    def rank0_print(self, s):
+    def rank0_print(self, s: object) -> None:
         """A line on the standard output of trainer 0."""
         self.print_on_rank(s, 0)
 
-    def rank0_info(self, s):
+    def rank0_info(self, s: object) -> None:
         """A line in the log of trainer 0."""
         if _ranks.rank() == 0:
             _output.log("%s\n" % (s,))
 
     rank0_error = rank0_info
 
-    def set_zero(self, var_name, scope=None, place=None, param_type="int64"):
+    def set_zero(self, var_name: str, scope: Optional[Scope] = None, place: object = None, param_type: str = "int64") -> None:
         """Begins a count anew, such as the states of layers.auc: writes zeros."""
         scope = _scope("set_zero", scope)
         value = scope.get(_checks.text("set_zero: var_name", var_name))
@@ -99,23 +107,25 @@ class FleetUtil(Instead):
             raise ConfigError('set_zero: "%s" is %s, not %s' % (var_name, getattr(value, "dtype", "a table"), param_type))
         scope.set(var_name, np.zeros_like(value))
 
-    def get_global_auc(self, scope=None, stat_pos="auc_stat_pos_1", stat_neg="auc_stat_neg_1"):
+    def get_global_auc(self, scope: Optional[Scope] = None, stat_pos: Counts = "auc_stat_pos_1",
+                       stat_neg: Counts = "auc_stat_neg_1") -> float:
         """The AUC of all trainers by the states of layers.auc, which names them (auc_states[2] and [3])."""
         return metrics.auc(stat_pos, stat_neg, _scope("get_global_auc", scope))
 
-    def print_global_auc(self, scope=None, stat_pos="auc_stat_pos_1", stat_neg="auc_stat_neg_1", print_prefix=""):
+    def print_global_auc(self, scope: Optional[Scope] = None, stat_pos: Counts = "auc_stat_pos_1",
+                         stat_neg: Counts = "auc_stat_neg_1", print_prefix: str = "") -> None:
         """The same as a line of trainer 0."""
         value = self.get_global_auc(scope, stat_pos, stat_neg)
         self.rank0_print("%s global auc = %s" % (print_prefix, value))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "FleetUtil()"
 
 
-def _trainers(call, comm_world):
+def _trainers(call: str, comm_world: str) -> None:
     if comm_world not in ("worker", "all"):
         raise ConfigError('%s: comm_world is "worker", or "all", which is the same: there are no servers; not %r' % (call, comm_world))
 
 
-def _scope(call, given):
+def _scope(call: str, given: Optional[Scope]) -> Scope:
     return global_scope() if given is None else _checks.one_of(call + ": scope", given, Scope)

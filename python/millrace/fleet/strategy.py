@@ -5,6 +5,10 @@ copies that they exchange now and then (GEO). What cut parameters over servers, 
 to cut; what would train otherwise is refused.
 """
 
+from __future__ import annotations
+
+from typing import Any, TYPE_CHECKING, get_origin, get_type_hints
+
 from .. import _checks
 from ..errors import ConfigError
 
@@ -14,19 +18,27 @@ __all__ = ["DistributeTranspilerConfig", "DistributedStrategy", "StrategyFactory
 class _Settings:
     """Attributes of which each has a type, or one value alone that runs."""
 
-    _taken = {}    # name: (default, type)
-    _refused = {}  # name: (default, what to do instead)
+    _taken: dict[str, tuple[Any, type]] = {}  # name: (default, type), of the attributes that a class declares
+    _refused: dict[str, tuple[Any, str]] = {}  # name: (default, what to do instead)
 
-    def __init__(self):
+    def __init_subclass__(cls) -> None:
+        cls._taken = {name: (getattr(cls, name), get_origin(kind) or kind) for name, kind in get_type_hints(cls).items()
+                      if not name.startswith("_")}
+
+    def __init__(self) -> None:
         for name, (default, _) in {**self._taken, **self._refused}.items():
             object.__setattr__(self, name, dict(default) if isinstance(default, dict) else default)
 
-    def _check(self):
+    def _check(self) -> None:
         """Looks again at what may have changed within a dict."""
         for name in self._taken:
             setattr(self, name, getattr(self, name))
 
-    def __setattr__(self, name, value):
+    if not TYPE_CHECKING:  # which would take any name for that of a setting
+        def __setattr__(self, name, value):
+            self._assign(name, value)
+
+    def _assign(self, name: str, value: Any) -> None:
         what = "%s.%s" % (type(self).__name__, name)
         if name in self._refused:
             default, instead = self._refused[name]
@@ -37,7 +49,7 @@ class _Settings:
             if kind is int:
                 is_of_kind = _checks.is_int(value) and not isinstance(value, bool)
             else:
-                is_of_kind = kind is None or isinstance(value, kind)
+                is_of_kind = isinstance(value, kind)
             if not is_of_kind:
                 raise ConfigError("%s: a %s, not %r" % (what, kind.__name__, value))
         else:
@@ -45,13 +57,19 @@ class _Settings:
                 what, ", ".join(sorted([*self._taken, *self._refused]))))
         object.__setattr__(self, name, value)
 
-    def _update(self):
+    def _is_sync(self) -> bool:
+        raise NotImplementedError
+
+    def _geo_steps(self) -> int:
+        raise NotImplementedError
+
+    def _update(self) -> tuple[str, int]:
         """(update, geo_steps) of `dist` in a job."""
         if self._is_sync():
             return "SYNC", 0
         return ("GEO", self._geo_steps()) if self._geo_steps() > 0 else ("ASYNC", 0)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         update, steps = self._update()
         return "%s(%s%s)" % (type(self).__name__, update, " every %d batches" % steps if steps else "")
 
@@ -60,10 +78,18 @@ class DistributeTranspilerConfig(_Settings):
     """The strategy of Paddle 1. sync_mode, True unless it is set, has ranks train in step. geo_sgd_mode, with sync_mode False, has
     them exchange every geo_sgd_need_push_nums batches."""
 
-    _taken = {"sync_mode": (True, bool), "half_async": (False, bool), "runtime_split_send_recv": (False, bool),
-              "completely_not_async": (False, bool), "slice_var_up": (True, bool), "split_method": (None, None),
-              "min_block_size": (8192, int), "wait_port": (True, bool), "print_log": (False, bool),
-              "geo_sgd_mode": (False, bool), "geo_sgd_need_push_nums": (100, int)}
+    sync_mode: bool = True
+    half_async: bool = False
+    runtime_split_send_recv: bool = False
+    completely_not_async: bool = False
+    slice_var_up: bool = True
+    split_method: object = None
+    min_block_size: int = 8192
+    wait_port: bool = True
+    print_log: bool = False
+    geo_sgd_mode: bool = False
+    geo_sgd_need_push_nums: int = 100
+
     _refused = {"enable_dc_asgd": (False, "gradients are applied as they come; leave it out"),
                 "mode": ("pserver", 'ranks are processes on CPUs; leave it at "pserver"'),
                 "collective_mode": (None, "sync_mode = True has ranks train in step; leave it out"),
@@ -71,7 +97,7 @@ class DistributeTranspilerConfig(_Settings):
                 "use_hierarchical_allreduce": (False, "ranks are processes on CPUs; leave it out"),
                 "hierarchical_allreduce_inter_nranks": (0, "ranks are processes on CPUs; leave it out")}
 
-    def _check(self):
+    def _check(self) -> None:
         super()._check()
         if self.geo_sgd_mode and self.sync_mode:
             raise ConfigError("DistributeTranspilerConfig: geo_sgd_mode exchanges every few batches, and sync_mode every batch: "
@@ -80,10 +106,10 @@ class DistributeTranspilerConfig(_Settings):
             raise ConfigError("DistributeTranspilerConfig.geo_sgd_need_push_nums: batches between two exchanges, 1 or more, not %r"
                               % self.geo_sgd_need_push_nums)
 
-    def _is_sync(self):
+    def _is_sync(self) -> bool:
         return self.sync_mode
 
-    def _geo_steps(self):
+    def _geo_steps(self) -> int:
         return self.geo_sgd_need_push_nums if self.geo_sgd_mode else 0
 
 
@@ -94,7 +120,9 @@ class DistributedStrategy(_Settings):
                     Paddle's servers
     """
 
-    _taken = {"a_sync": (True, bool), "a_sync_configs": ({}, dict)}
+    a_sync: bool = True
+    a_sync_configs: dict[str, int] = {}
+
     _refused = {name: (False, "it is of collective or GPU training; leave it out") for name in (
         "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic", "find_unused_parameters", "fp16_allreduce",
         "gradient_merge", "heter_ccl_mode", "is_fl_ps_mode", "is_with_coordinator", "lamb", "lars", "localsgd", "pipeline", "qat",
@@ -108,8 +136,8 @@ class DistributedStrategy(_Settings):
               "thread_pool_size", "send_wait_times", "runtime_split_send_recv", "launch_barrier", "lr_decay_steps")
     _flags = ("independent_recv_thread", "runtime_split_send_recv", "launch_barrier")
 
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
+    def _assign(self, name: str, value: Any) -> None:
+        super()._assign(name, value)
         if name == "a_sync_configs":
             for key, given in value.items():
                 if key == "k_steps":
@@ -124,10 +152,10 @@ class DistributedStrategy(_Settings):
                 else:
                     _checks.whole('DistributedStrategy.a_sync_configs["%s"]' % key, given, -1)
 
-    def _is_sync(self):
+    def _is_sync(self) -> bool:
         return not self.a_sync
 
-    def _geo_steps(self):
+    def _geo_steps(self) -> int:
         return max(0, self.a_sync_configs.get("k_steps", 0))
 
 
@@ -135,24 +163,24 @@ class StrategyFactory:
     """Makes strategies by the names of Paddle 1.7 and 1.8."""
 
     @staticmethod
-    def create_sync_strategy():
+    def create_sync_strategy() -> DistributeTranspilerConfig:
         """Ranks train in step."""
         return DistributeTranspilerConfig()
 
     @staticmethod
-    def create_async_strategy():
+    def create_async_strategy() -> DistributeTranspilerConfig:
         """Ranks train at their own pace."""
         made = DistributeTranspilerConfig()
         made.sync_mode = False
         return made
 
     @staticmethod
-    def create_half_async_strategy():
+    def create_half_async_strategy() -> DistributeTranspilerConfig:
         """The same."""
         return StrategyFactory.create_async_strategy()
 
     @staticmethod
-    def create_geo_strategy(update_frequency=100):
+    def create_geo_strategy(update_frequency: int = 100) -> DistributeTranspilerConfig:
         """Ranks train on copies, and exchange how these have moved every so many batches."""
         made = StrategyFactory.create_async_strategy()
         made.geo_sgd_mode = True
