@@ -19,6 +19,7 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -406,6 +407,16 @@ TEST_F(RanksCommandTest, WhatIsWrongOfTheCommandLineOrTheJobIsToldOnce) {
   }
 }
 
+/// The sum of a field's integers in JSON.
+int64_t SumOf(const std::string& json, const std::string& field) {
+  int64_t sum = 0;
+  const std::string key = "\"" + field + "\": ";
+  for (size_t at = json.find(key); at != std::string::npos; at = json.find(key, at + 1)) {
+    sum += std::stoll(json.substr(at + key.size()));
+  }
+  return sum;
+}
+
 TEST_F(RanksCommandTest, RanksOfAJobThatDoesNotSayHowTrainAtTheirOwnPace) {
   const std::string job = small_.DeepJob("epochs: 3");
   for (const int ranks : {2, 4}) {
@@ -422,6 +433,11 @@ TEST_F(RanksCommandTest, RanksOfAJobThatDoesNotSayHowTrainAtTheirOwnPace) {
       return json.substr(at, json.find_first_of(",}\n", at) - at);
     };
     EXPECT_EQ(pushes("pushes"), pushes("pushes_applied"));
+    const size_t begin = json.find("\"per_rank\": [");
+    const std::string per_rank = json.substr(begin, json.find(']', begin) - begin);
+    EXPECT_EQ(SumOf(per_rank, "examples"), 6000);
+    EXPECT_GT(SumOf(per_rank, "rows"), 0);
+    EXPECT_THAT(run.errors(), AllOf(HasSubstr("  slowest     rank "), HasSubstr("  fullest     rank ")));
     EXPECT_THAT(run.errors(), Not(HasSubstr("had no file")));
   }
 }

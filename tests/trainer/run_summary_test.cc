@@ -83,6 +83,24 @@ TEST(RunSummaryTest, AResumedRunCountsTheWholeJobAndItsRateByItself) {
               HasSubstr("trained: 500 examples in 50 batches, 200 examples in this run, 4.0 s, 50 examples/s"));
 }
 
+TEST(RunSummaryTest, TheSlowestAndTheFullestRankAreNamed) {
+  RunSummary summary = Summarize(ReportOf(1, 3), 3, 5, {.count = 4, .servers = 1});
+  summary.per_rank = {{"a", 90, 10, 3 << 20, 0.5, 1.5}, {"b", 40, 20, 2 << 20, 1, 2}, {"b", 70, 5, 1 << 20}, {"c", 0}};
+  summary.per_rank[3].row_bytes = summary.per_rank[3].peak_rss_bytes = int64_t{7} << 20;
+  summary.per_rank[3].rows = 100;
+  EXPECT_THAT(ClosingBlock(summary, ""),
+              HasSubstr("  slowest     rank 1 (b): 40 examples, 1.0 s waiting for input, 2.0 s computing\n"
+                        "  fullest     rank 3 (c): 100 rows in 7 MB, peak memory 7 MB\n"));
+  // In step all train as much, and who waits least is waited for.
+  summary.per_rank[0].exchange_seconds = 0.1;
+  summary.per_rank[1].exchange_seconds = summary.per_rank[2].exchange_seconds = 3;
+  EXPECT_THAT(ClosingBlock(summary, ""), HasSubstr("rank 0 (a): 90 examples, 0.5 s waiting for input, 1.5 s computing, "
+                                                   "0.1 s waiting for ranks\n"));
+  EXPECT_THAT(RunJson(summary), HasSubstr("\"host\": \"c\""));
+  summary.per_rank.resize(1);
+  EXPECT_THAT(ClosingBlock(summary, ""), Not(HasSubstr("slowest")));
+}
+
 TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   EXPECT_THAT(Summarize(ReportOf(3, 1), 2, 5).bottleneck,
               HasSubstr("waited for input 75% of the time, mostly on pipe"));
