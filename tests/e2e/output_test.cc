@@ -166,6 +166,20 @@ TEST(OutputFolderTest, IsTheOnlyPlaceThatARunWritesTo) {
   EXPECT_TRUE(std::filesystem::is_empty(here));
 }
 
+TEST(ValidateOnlyTest, FindsWhatSyncCannotTrain) {
+  const SmallJob small(300, 1);
+  const std::string job = small.DeepJob("dist { update: SYNC micro_batches: 2 } thread_num: 1");
+  std::string text = ReadFile(job).value();
+  const std::string last = "layer { name: \"y\" fc { in: \"h\"";
+  ASSERT_NE(text.find(last), std::string::npos);
+  text.replace(text.find(last), last.size(),
+               "layer { name: \"n\" batch_norm { in: \"h\" } } layer { name: \"y\" fc { in: \"n\"");
+  std::ofstream(job) << text;
+  Process trainer("trainer", {"--trainer_desc=" + job, "--validate_only"});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(), HasSubstr("dist.update: SYNC: the forward part keeps from batch to batch: \"n.mean\""));
+}
+
 TEST(NoRowsTest, AreNoTrainingAndNoEvaluation) {
   const SmallJob small(300, 1);
   const std::string empty = small.folder() + "/empty";
