@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "app/sweep_plan.h"
 #include "core/status.h"
 #include "metrics/metric.h"
-#include "runs/sweep_plan.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {

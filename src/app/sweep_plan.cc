@@ -1,4 +1,4 @@
-#include "runs/sweep_plan.h"
+#include "app/sweep_plan.h"
 
 #include <algorithm>
 #include <charconv>
