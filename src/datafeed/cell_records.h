@@ -34,10 +34,13 @@ struct CellFeed {
                                                   const ColumnSetup& setup);
 };
 
+/// The interpreter that runs our Python: that of SetPythonOfCells, or else that of MILLRACE_PYTHON, or the one beside
+/// this program, as in an environment of Python, or "python3", which is that of PATH.
+std::string PythonProgram();
+
 /// The command that writes the records of a file of `format` ("parquet", "arrow") which is its standard input. It is
-/// run by the Python of SetPythonOfCells, or else that of MILLRACE_PYTHON, or the one beside this program, as in an
-/// environment of Python, or that of PATH. It explains its failures (SubprocessOptions). One is a column of words whose
-/// type makes other texts than that of the first file that trained (FeatureStates).
+/// run by PythonProgram, which needs the package for it. It explains its failures (SubprocessOptions). One is a column
+/// of words whose type makes other texts than that of the first file that trained (FeatureStates).
 std::vector<std::string> CellCommand(std::string_view format, const DataFeedDesc& desc,
                                      std::span<const std::string> columns);
 /// The like, which writes the name and the type of each of the file's columns, a NUL behind each.

@@ -81,6 +81,9 @@ enum class MetricBetter : uint8_t {
 /// A value as a score: larger is better, whatever the measure. NaN is worse than everything.
 double ScoreOf(MetricBetter better, double value);
 
+/// "higher", "lower" or "nearer_to_1", as in run.json.
+std::string_view WordOf(MetricBetter better);
+
 /// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding.
 ///
 /// Stateless and thread-safe. A new one is a class and a line in metric_list.cc, or a plugin's; jobs name it by
