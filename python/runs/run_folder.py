@@ -55,10 +55,13 @@ def _refuse(constant):
     raise ValueError(constant + " is no JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
 def _object(text):
     """The object that `text` is. ValueError for anything else."""
     try:
-        value = json.loads(text.decode("utf-8"), parse_constant=_refuse)
+        value = _DECODER.decode(text.decode("utf-8"))
     except RecursionError:
         raise ValueError("too deep") from None
     if not isinstance(value, dict):

@@ -74,6 +74,17 @@ TEST(SweepPlan, DrawsComeFromTheirRangesAndAgain) {
   EXPECT_NE(Names(Read(text + " draw_seed: 2").value()), Names(sweep));
 }
 
+TEST(SweepPlan, ASeedDrawsTheSameTrialsInEveryVersion) {
+  const Sweep sweep = Read(
+                          "search: RANDOM draws: 4 draw_seed: 3"
+                          " field { path: 'model.optimizer.adagrad.lr' range { from: 0.001 to: 0.1 scale: LOG } }"
+                          " field { path: 'data_desc.batch_size' range { from: 16 to: 64 integer: true } }"
+                          " field { path: 'epochs' value: ['2', '3'] }")
+                          .value();
+  EXPECT_THAT(Names(sweep), ElementsAre("lr=0.001267,batch_size=47,epochs=3", "lr=0.04894,batch_size=46,epochs=2",
+                                        "lr=0.002293,batch_size=46,epochs=3", "lr=0.001124,batch_size=44,epochs=2"));
+}
+
 TEST(SweepPlan, DrawsOfANarrowRangeDifferAndStayInIt) {
   const auto drawn = [](const std::string& range) {
     std::vector<double> values;
