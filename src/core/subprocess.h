@@ -19,11 +19,6 @@ namespace millrace {
 /// What a process is started with: our environment, and `entry` in place of a guard's mark. Points into both.
 std::vector<char*> EnvironmentWith(const std::string& entry);
 
-/// Starts a program (looked up in PATH) in a process group of its own, with these descriptors, above 2 all of them, as
-/// its standard input (below 0: /dev/null), output and error, `mark` in its environment, and signals as a shell leaves
-/// them. Others that are open are closed on exec. kNotFound, kIo.
-Result<pid_t> SpawnGroup(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err);
-
 /// Kills the process groups of commands when this process dies, even by SIGKILL.
 ///
 /// A small shell in a group of its own reads the other end of a pipe, on which groups are announced and withdrawn;
