@@ -29,7 +29,7 @@ REFUSED = [
     (r"\b(setlocale|localeconv|std::locale|imbue)\b", "no text depends on the locale", ()),
     (r"\b(std::cout|std::clog|(?:std::)?v?printf\s*\(|(?:std::)?(?:puts|putchar)\s*\(|write\s*\(\s*STDOUT_FILENO|(?:fputs|fputc|fwrite|fprintf)\s*\([^;]*\bstdout\b)",
      "PrintOut of core/terminal.h shows control characters of names and values as \\x1b",
-     ("core/terminal.cc", "app/inspect_main.cc")),
+     ("core/terminal.cc", "app/compare_jobs.cc", "app/inspect_main.cc")),
     (r"\bwrite\s*\(\s*STDERR_FILENO\b|\bUnguarded\s*\(|/dev/(tty|stderr|stdout)", "stderr is guarded by core/terminal.h, and its descriptor is not",
      ("core/terminal.cc", "core/terminal.h", "core/words.cc", "report/progress_line.cc", "app/command_line.cc",
       "core/stderr_tail.cc", "plugin/fault_report.cc")),

@@ -10,13 +10,14 @@
 #include <stop_token>
 
 #include "app/command_line.h"
+#include "app/compare_jobs.h"
 #include "app/convert_job.h"
 #include "app/job_input.h"
 #include "app/list_features.h"
 #include "app/list_model.h"
 #include "app/list_plugin.h"
-#include "app/list_runs.h"
 #include "app/list_table.h"
+#include "app/runs_script.h"
 #include "app/stop_on_signal.h"
 #include "app/write_records.h"
 #include "batch/slot_batch.h"
@@ -46,6 +47,7 @@ DEFINE_string(outputs, "",
 DEFINE_string(records, "", "FILE: RecordIO file to write (records)");
 DEFINE_string(html, "", "FILE: runs: writes a page with the table and the curves, FILE.html");
 DEFINE_string(sort, "", "METRIC: runs: best first by this metric of the last evaluation");
+DEFINE_bool(compare_jobs, false, "for scripts: compares jobs (app/compare_jobs.h)");
 DEFINE_int32(max_values, 12, "values per slot in a table (head)");
 
 namespace millrace {
@@ -119,7 +121,9 @@ Status ShowRuns(const CommandLine& line) {
   if (!line.repeated[0].empty() || !line.repeated[1].empty()) {
     return InvalidConfig("--set and --plugin are not for inspect runs");
   }
-  return ListRuns({folders, FLAGS_html, FLAGS_sort});
+  std::vector<std::string> arguments = {"runs", FLAGS_html, FLAGS_sort};
+  arguments.insert(arguments.end(), folders.begin(), folders.end());
+  return BecomeRunsScript(arguments);
 }
 
 /// Whether the folder of a model follows a command that takes it by a flag: what to write is then the failure.
@@ -267,6 +271,7 @@ Status Run(const CommandLine& line, std::stop_token stop) {
 int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code) return *line.exit_code;
+  if (FLAGS_compare_jobs) return millrace::EndProgram("inspect", millrace::CompareJobs());
   const millrace::StopOnSignal signals;
   const millrace::Status status = millrace::Run(line, signals.token());
   return millrace::EndProgram("inspect", status);

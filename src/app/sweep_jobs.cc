@@ -1,21 +1,24 @@
 #include "app/sweep_jobs.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
-#include "config/changed_fields.h"
 #include "config/checker.h"
 #include "core/edit_distance.h"
+#include "core/json_writer.h"
+#include "core/xxhash.h"
 #include "features/feature_statistics.h"
 #include "job/compiled_job.h"
 #include "job/job_mistakes.h"
 #include "model/metric_spec.h"
 #include "program/model_defaults.h"
-#include "runs/run_folder.h"
 #include "sweep.pb.h"
 #include "trainer/default_environment.h"
 
@@ -126,7 +129,7 @@ Status CheckPlaces(const std::vector<SweepJob>& jobs, const LoadedConfig& config
 void AddJobs(const TrainerDesc& desc, size_t trial, PlannedSweep* plan) {
   const SweepTrial& values = plan->sweep.trials[trial];
   const SweepDesc& sweep = *plan->sweep.desc;
-  SweepJob job = {values.name, trial, values.overrides, desc};
+  SweepJob job = {values.name, values.overrides, desc};
   if (sweep.seeds_size() == 0) {
     plan->jobs.push_back(std::move(job));
     return;
@@ -139,6 +142,39 @@ void AddJobs(const TrainerDesc& desc, size_t trial, PlannedSweep* plan) {
     of_seed.desc.set_seed(seed);
     plan->jobs.push_back(std::move(of_seed));
   }
+}
+
+/// The jobs of a trial, one for each seed.
+std::span<const SweepJob> JobsOf(const PlannedSweep& plan, size_t trial) {
+  const size_t seeds = plan.jobs.size() / plan.sweep.trials.size();
+  return std::span(plan.jobs).subspan(trial * seeds, seeds);
+}
+
+/// Of the jobs of a trial in a round, which is the same however many rounds follow.
+std::string Fingerprint(const PlannedSweep& plan, size_t trial, int epochs) {
+  XxHash64Stream hash;
+  for (const SweepJob& job : JobsOf(plan, trial)) {
+    TrainerDesc desc = job.desc;
+    desc.set_epochs(epochs);
+    const std::string bytes = desc.SerializePartialAsString();
+    hash.Add(std::to_string(bytes.size()) + " " + bytes);
+  }
+  return std::to_string(hash.Hash());
+}
+
+void AddOverrides(const std::vector<std::string>& overrides, JsonWriter* json) {
+  json->Key("overrides").BeginList();
+  for (const std::string& field : overrides) json->Text(field);
+  json->EndList();
+}
+
+void AddJob(const SweepJob& job, JsonWriter* json) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(job.desc, &text);
+  json->BeginObject().Key("name").Text(job.name);
+  AddOverrides(job.overrides, json);
+  json->Key("threads").Number(std::max(1, job.desc.thread_num())).Key("epochs").Number(job.desc.epochs());
+  json->Key("text").Text(text).EndObject();
 }
 
 }  // namespace
@@ -178,17 +214,29 @@ Result<PlannedSweep> PlanSweep(const SweepRequest& request, const std::stop_toke
   return plan;
 }
 
-bool HasFinished(const std::string& folder, const SweepJob& job) {
-  const Result<RunRecord> run = ReadRun(folder);
-  if (!run.ok() || !run->has_ended || run->interrupted || run->job == nullptr) return false;
-  TrainerDesc planned = job.desc;
-  if (planned.has_data_desc()) planned.mutable_data_desc()->clear_feature_states();
-  for (const ChangedField& change : ChangedJobFields(*run->job, planned)) {
-    // One that has gone on to a later round has done this one.
-    const bool has_more = change.path == "epochs" && run->job->epochs() > planned.epochs();
-    if (!has_more) return false;
+std::string PlanAsJson(const PlannedSweep& plan) {
+  const TrainerDesc& job = plan.jobs[0].desc;
+  const SweepDesc& sweep = *plan.sweep.desc;
+  const bool keeps_best = job.eval().has_early_stopping() || !job.checkpoint().keep_best().empty();
+  JsonWriter json;
+  json.BeginObject().Key("metric").Text(plan.metric).Key("better").Text(WordOf(plan.better));
+  json.Key("keeps_best").Bool(keeps_best).Key("at_once").Number(sweep.at_once());
+  json.Key("factor").Number(sweep.halving().factor()).Key("rounds").BeginList();
+  for (const int epochs : plan.rounds) {
+    json.BeginObject().Key("epochs").Number(epochs).Key("fingerprints").BeginList();
+    for (size_t trial = 0; trial < plan.sweep.trials.size(); ++trial) json.Text(Fingerprint(plan, trial, epochs));
+    json.EndList().EndObject();
   }
-  return true;
+  json.EndList().Key("trials").BeginList();
+  for (size_t trial = 0; trial < plan.sweep.trials.size(); ++trial) {
+    json.BeginObject().Key("name").Text(plan.sweep.trials[trial].name);
+    AddOverrides(plan.sweep.trials[trial].overrides, &json);
+    json.Key("jobs").BeginList();
+    for (const SweepJob& one : JobsOf(plan, trial)) AddJob(one, &json);
+    json.EndList().EndObject();
+  }
+  json.EndList().EndObject();
+  return json.text();
 }
 
 }  // namespace millrace

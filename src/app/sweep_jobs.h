@@ -1,13 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "app/sweep_plan.h"
 #include "core/status.h"
 #include "metrics/metric.h"
-#include "runs/sweep_plan.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -24,7 +23,6 @@ struct SweepRequest {
 /// One training of a sweep.
 struct SweepJob {
   std::string name;  ///< of its folder
-  size_t trial = 0;  ///< of Sweep::trials
   std::vector<std::string> overrides;
   TrainerDesc desc;  ///< as it is to run
 };
@@ -32,7 +30,7 @@ struct SweepJob {
 /// A sweep whose jobs were read and compiled.
 struct PlannedSweep {
   Sweep sweep;
-  std::vector<SweepJob> jobs;  ///< trial by trial, a seed after the other
+  std::vector<SweepJob> jobs;  ///< trial by trial, a seed after the other; as many of each trial
   std::vector<int> rounds;     ///< epochs after which the rounds of a halving end; empty: there is none
   std::string metric;          ///< that is to be good; empty: the job has none
   MetricBetter better = MetricBetter::kHigher;
@@ -44,7 +42,8 @@ struct PlannedSweep {
 /// kInvalidConfig, with the trial where it is not the job's own. Reads no data. kCancelled.
 Result<PlannedSweep> PlanSweep(const SweepRequest& request, const std::stop_token& stop);
 
-/// Whether the run in `folder` has done what the job asks for.
-bool HasFinished(const std::string& folder, const SweepJob& job);
+/// The sweep for the scripts of python/runs, which run it: the rule by which trials are compared, the rounds with a
+/// fingerprint of each trial's jobs, and the jobs. Overrides are UTF-8, as jobs are.
+std::string PlanAsJson(const PlannedSweep& plan);
 
 }  // namespace millrace

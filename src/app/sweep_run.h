@@ -7,11 +7,9 @@
 
 namespace millrace {
 
-/// Runs the trainings of a sweep, each as a process of this program in a folder of its own below the output folder, as
-/// many at a time as there are processors for. What happens is told on standard error; the table of all that ended
-/// stands on standard output at the end, and as runs.html in the output folder. One that fails does not keep the others
-/// from being run: kIo names those that did. A stop request passes on to the trainings, which leave checkpoints:
-/// kCancelled.
+/// Reads and checks a sweep, and becomes the scripts of python/runs, which run its trainings, each as a process of this
+/// program in a folder of its own below the output folder. Signals of a StopOnSignal stay blocked until the scripts
+/// handle them. Returns only a failure: PlanSweep's, MakeOutputFolder's, BecomeRunsScript's.
 Status RunSweep(const SweepRequest& request, const std::stop_token& stop);
 
 /// Says what RunSweep would run, a line a training, once all of it is found sound.

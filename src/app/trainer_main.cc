@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/command_line.h"
+#include "app/compare_jobs.h"
 #include "app/list_ops.h"
 #include "app/stop_on_signal.h"
 #include "app/sweep_run.h"
@@ -47,6 +48,7 @@ DEFINE_bool(validate_only, false,
             "compile the job, run the pipe on the first lines, print a batch and the model's size, and exit");
 DEFINE_bool(print_config, false, "print the job with overrides and defaults, and exit");
 DEFINE_bool(list_ops, false, "print all available operators, including those of the job's plugins, and exit");
+DEFINE_bool(compare_jobs, false, "for scripts: compares jobs (app/compare_jobs.h)");
 DEFINE_string(print_ops, "", "authored, lowered or fused: print the operators of a batch, and exit");
 
 namespace millrace {
@@ -326,6 +328,7 @@ Status Run(const CommandLine& line, bool* is_told) {
 int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ReadCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
+  if (FLAGS_compare_jobs) return millrace::EndProgram("trainer", millrace::CompareJobs());
   bool is_told = false;
   const millrace::Status status = millrace::Run(line, &is_told);
   if (!is_told) return millrace::EndProgram("trainer", status);

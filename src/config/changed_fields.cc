@@ -206,6 +206,29 @@ void GiveDefaults(const ModelDesc& other, ModelDesc* model) {
   }
 }
 
+/// The names of a path; a dot within brackets is an element's.
+std::vector<std::string> NamesOfPath(const std::string& path) {
+  std::vector<std::string> names(1);
+  int depth = 0;
+  for (const char c : path) {
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (c == '.' && depth == 0) {
+      names.emplace_back();
+    } else {
+      names.back() += c;
+    }
+  }
+  return names;
+}
+
+std::string LastNames(const std::vector<std::string>& names, size_t count) {
+  std::string text;
+  for (size_t i = names.size() - std::min(count, names.size()); i < names.size(); ++i) {
+    text += (text.empty() ? "" : ".") + names[i];
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<ChangedField> ChangedFields(const Message& before, const Message& now, bool may_change) {
@@ -224,6 +247,20 @@ std::vector<ChangedField> ChangedJobFields(const TrainerDesc& before, const Trai
     GiveDefaults(was.model(), is.mutable_model());
   }
   return ChangedFields(was, is, true);
+}
+
+std::vector<std::string> ShortPaths(const std::vector<std::string>& paths) {
+  std::vector<std::string> shorts;
+  for (const std::string& path : paths) {
+    const std::vector<std::string> names = NamesOfPath(path);
+    size_t count = 1;
+    const auto is_taken = [&](const std::string& other) {
+      return other != path && LastNames(NamesOfPath(other), count) == LastNames(names, count);
+    };
+    while (count < names.size() && std::any_of(paths.begin(), paths.end(), is_taken)) ++count;
+    shorts.push_back(LastNames(names, count));
+  }
+  return shorts;
 }
 
 }  // namespace millrace

@@ -29,4 +29,7 @@ std::vector<ChangedField> ChangedFields(const google::protobuf::Message& before,
 /// optimizer.
 std::vector<ChangedField> ChangedJobFields(const TrainerDesc& before, const TrainerDesc& now);
 
+/// The last names of each path, as many as distinguish it from the others: "lr" of "model.optimizer.adagrad.lr".
+std::vector<std::string> ShortPaths(const std::vector<std::string>& paths);
+
 }  // namespace millrace

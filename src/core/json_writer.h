@@ -34,6 +34,7 @@ class JsonWriter {
     return Raw(std::to_string(number));
   }
   JsonWriter& Bool(bool value) { return Raw(value ? "true" : "false"); }
+  JsonWriter& Null() { return Raw("null"); }
 
   const std::string& text() const { return text_; }
 

@@ -62,8 +62,9 @@ void SetNonBlocking(const FileDescriptor& fd) {
   (void)::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
 
-}  // namespace
-
+/// Starts a program (looked up in PATH) in a process group of its own, with these descriptors, above 2 all of them, as
+/// its standard input (below 0: /dev/null), output and error, `mark` in its environment, and signals as a shell leaves
+/// them. Others that are open are closed on exec. kNotFound, kIo.
 Result<pid_t> SpawnGroup(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -97,8 +98,6 @@ Result<pid_t> SpawnGroup(const std::vector<std::string>& argv, const std::string
   if (error != 0) return IoErrorFromErrno("cannot start " + argv[0], error);
   return pid;
 }
-
-namespace {
 
 /// An eventfd that becomes readable at a stop request, for poll.
 class WakeUp {

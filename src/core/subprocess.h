@@ -19,11 +19,6 @@ namespace millrace {
 /// The environment of a new process: ours, with `entry` replacing a guard's mark. Points into both.
 std::vector<char*> EnvironmentWith(const std::string& entry);
 
-/// Starts a program (found in PATH) in its own process group with these descriptors, all above 2, as standard input
-/// (below 0: /dev/null), output and error; adds `mark` to its environment and resets signals like a shell. Other open
-/// descriptors are closed on exec. Fails with kNotFound if the program is missing, kIo if it cannot start.
-Result<pid_t> SpawnGroup(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err);
-
 /// Kills the process groups of commands when this process dies, even by SIGKILL.
 ///
 /// A small shell in its own group reads the other end of a pipe, through which groups are announced and withdrawn. When

@@ -167,8 +167,15 @@ std::string& PythonOfProcess() {
   return *program;
 }
 
-/// An interpreter that probably has the package.
-std::string PythonOfPackage() {
+/// Without Python's warnings, which are not failures.
+std::vector<std::string> Start(std::string_view format, const char* what) {
+  static_assert(kExitInvalidConfig == 78, "kStart says so, and columnar_records.py has all codes");
+  return {PythonProgram(), "-W", "ignore", "-c", kStart, std::string(format), what};
+}
+
+}  // namespace
+
+std::string PythonProgram() {
   if (!PythonOfProcess().empty()) return PythonOfProcess();
   if (const char* const given = std::getenv("MILLRACE_PYTHON"); given != nullptr && *given != '\0') return given;
   std::error_code error;
@@ -176,14 +183,6 @@ std::string PythonOfPackage() {
   const std::filesystem::path beside = program.parent_path() / "python3";
   return !error && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
-
-/// Without Python's warnings, which are not failures.
-std::vector<std::string> Start(std::string_view format, const char* what) {
-  static_assert(kExitInvalidConfig == 78, "kStart says so, and columnar_records.py has all codes");
-  return {PythonOfPackage(), "-W", "ignore", "-c", kStart, std::string(format), what};
-}
-
-}  // namespace
 
 const Framing kCellFraming = {"rows of columns", sizeof(FrameHeader), "the header of rows", "rows",
                               BodySize,          CountRecords};

@@ -34,10 +34,13 @@ struct CellFeed {
                                                   const ColumnSetup& setup);
 };
 
+/// The interpreter that runs our Python: that of SetPythonOfCells, else MILLRACE_PYTHON, else the one next to this
+/// program (as in a Python environment), else "python3" in PATH.
+std::string PythonProgram();
+
 /// The command that reads a file of `format` ("parquet", "arrow") from standard input and writes its records. It runs
-/// the interpreter of SetPythonOfCells, else MILLRACE_PYTHON, else the one next to this program (as in a Python
-/// environment), else the one in PATH. It explains its failures (SubprocessOptions); one of them is a column of words
-/// whose type gives other strings than in the first training file (FeatureStates).
+/// PythonProgram, which needs the package. It explains its failures (SubprocessOptions); one of them is a column of
+/// words whose type gives other strings than in the first training file (FeatureStates).
 std::vector<std::string> CellCommand(std::string_view format, const DataFeedDesc& desc,
                                      std::span<const std::string> columns);
 /// The command that writes name and type of each column of the file, each followed by a NUL.

@@ -80,6 +80,9 @@ enum class MetricBetter : uint8_t {
 /// A value as a score: larger is better for every metric. NaN is worse than everything.
 double ScoreOf(MetricBetter better, double value);
 
+/// "higher", "lower" or "nearer_to_1", as in run.json.
+std::string_view WordOf(MetricBetter better);
+
 /// A quality metric whose state is a list of sums, so threads, windows and machines merge by addition.
 ///
 /// Stateless and thread-safe. To add one, write a class and a line in metric_list.cc, or a plugin; jobs select it with

@@ -18,6 +18,15 @@ double ScoreOf(MetricBetter better, double value) {
   return value;
 }
 
+std::string_view WordOf(MetricBetter better) {
+  switch (better) {
+    case MetricBetter::kHigher: return "higher";
+    case MetricBetter::kLower: return "lower";
+    case MetricBetter::kNearerToOne: return "nearer_to_1";
+  }
+  return "";
+}
+
 float ValueOfRow(OfClasses classes, std::span<const float> row, float label) {
   const auto is_odd = [](float value) { return IsNonFinite(value); };
   if (is_odd(label) || std::any_of(row.begin(), row.end(), is_odd)) return std::numeric_limits<float>::quiet_NaN();

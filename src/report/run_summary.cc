@@ -50,15 +50,6 @@ std::string Trainers(const RunSummary& summary) {
   return trainers;
 }
 
-std::string_view WordOf(MetricBetter better) {
-  switch (better) {
-    case MetricBetter::kHigher: return "higher";
-    case MetricBetter::kLower: return "lower";
-    case MetricBetter::kNearerToOne: return "nearer_to_1";
-  }
-  return "";
-}
-
 /// What helps workers that share processors, before what helps otherwise; empty where they share none.
 std::string FewerWorkers(const RunSummary& summary) {
   if (summary.workers <= summary.processors) return "";

@@ -101,5 +101,12 @@ TEST(ChangedFields, EveryRuleHasARateThatMayChange) {
   }
 }
 
+TEST(ShortPaths, AreAsShortAsDistinguishesThem) {
+  EXPECT_THAT(ShortPaths({"model.optimizer.adagrad.lr", "model.table[a.b].optimizer.adagrad.lr", "seed"}),
+              ElementsAre("model.optimizer.adagrad.lr", "table[a.b].optimizer.adagrad.lr", "seed"));
+  EXPECT_THAT(ShortPaths({"model.optimizer.adagrad.lr"}), ElementsAre("lr"));
+  EXPECT_THAT(ShortPaths({}), ElementsAre());
+}
+
 }  // namespace
 }  // namespace millrace

@@ -21,6 +21,9 @@ class WheelTest(unittest.TestCase):
                 shown = subprocess.run([os.path.join(folder, "bin", program), "--version"], capture_output=True, text=True,
                                        check=True).stdout
                 self.assertIn("millrace", shown.lower(), program)
+            # The scripts, where the programs look for them.
+            shown = subprocess.run([os.path.join(folder, "bin", "inspect"), "runs", "absent"], capture_output=True, text=True, check=False)
+            self.assertEqual((shown.returncode, shown.stderr), (3, 'inspect: not found: no folder "absent"\n'))
             modules = [name for name in os.listdir(os.path.join(folder, "millrace")) if name.endswith(".so")]
             has_mpi = os.path.exists(os.path.join(BUILD, "lib", "libmillrace_mpi.so"))
             self.assertEqual(sorted(name.split(".")[0] for name in modules),

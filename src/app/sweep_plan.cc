@@ -1,4 +1,4 @@
-#include "runs/sweep_plan.h"
+#include "app/sweep_plan.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/changed_fields.h"
 #include "config/checker.h"
 #include "config/overrides.h"
 #include "config/text_file.h"
@@ -16,7 +17,6 @@
 #include "core/hash.h"
 #include "core/lower_case.h"
 #include "core/rng.h"
-#include "runs/run_comparison.h"
 #include "sweep.pb.h"
 #include "trainer_desc.pb.h"
 
@@ -332,7 +332,5 @@ std::vector<int> HalvingEpochs(int first, int factor, int epochs) {
   ends.push_back(epochs);
   return ends;
 }
-
-size_t HalvingSurvivors(size_t trials, int factor) { return std::max<size_t>(1, trials / static_cast<size_t>(factor)); }
 
 }  // namespace millrace

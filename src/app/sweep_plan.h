@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,8 +46,5 @@ Result<Sweep> ReadSweepText(std::string origin, std::string text, const TrainerD
 
 /// Epochs after which the rounds of a halving end: from `first`, `factor` times as many each, the last `epochs`.
 std::vector<int> HalvingEpochs(int first, int factor, int epochs);
-
-/// How many of `trials` go on to the next round: one in `factor`, and one at least.
-size_t HalvingSurvivors(size_t trials, int factor);
 
 }  // namespace millrace
