@@ -11,6 +11,7 @@
 #include "config/changed_fields.h"
 #include "config/checker.h"
 #include "core/edit_distance.h"
+#include "core/name_list.h"
 #include "features/feature_statistics.h"
 #include "model/metric_spec.h"
 #include "program/model_defaults.h"

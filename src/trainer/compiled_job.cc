@@ -157,10 +157,8 @@ Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config,
   // A mistake of either of these is told; the programs of any other job stay as they are.
   const bool has_servers = desc.model().table_size() > 0 || desc.model().has_optimizer();
   if (has_servers || IsOfFleet(model.main) || IsOfFleet(model.startup)) {
-    std::vector<ModelMistake> found;
-    Status taken = TakeOverFromServers(desc.model(), schema, environment.ops, environment, &model, &found);
     std::vector<ConfigMistake> mistakes;
-    for (ModelMistake& mistake : found) mistakes.push_back({std::move(mistake.path), std::move(mistake.message)});
+    Status taken = TakeOverFromServers(desc.model(), schema, environment.ops, environment, &model, &mistakes);
     if (!taken.ok()) taken = std::move(taken).Context(desc.program().main());
     if (taken.ok() && !mistakes.empty()) return config.Report(mistakes);
     if (!mistakes.empty()) return InvalidConfig(taken.message() + "\n" + config.Report(mistakes).message());
