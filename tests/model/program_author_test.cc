@@ -282,7 +282,7 @@ TEST(ProgramAuthorTest, MomentumKeepsAVelocityForEachParameter) {
   EXPECT_EQ(
       growing->Minimize("loss", rule).status().message(),
       "table \"t\": optimizer: momentum moves every row at each step, which a table that grows cannot do; give the "
-      "table a rule of its own, or a vocabulary");
+      "table sgd, adagrad, adam or ftrl, or a vocabulary");
 }
 
 TEST(ProgramAuthorTest, GradientsAreClippedThenPenalized) {
@@ -335,7 +335,7 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
   EXPECT_EQ(
       growing->Minimize("loss", FromText<OptimizerDesc>("rmsprop {}")).status().message(),
       "table \"t\": optimizer: rmsprop moves every row at each step, which a table that grows cannot do; give the "
-      "table a rule of its own, or a vocabulary");
+      "table sgd, adagrad, adam or ftrl, or a vocabulary");
   const auto own = NewAuthor();
   ASSERT_TRUE(own->AddTable(FromText<TableDesc>("name: 't' dim: 2 optimizer { sgd {} clip { global_norm: 1 } }")).ok());
   AuthorMean(*own);

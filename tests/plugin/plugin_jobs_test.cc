@@ -239,7 +239,8 @@ TEST(PluginJobsTest, AnOptimizerThatAPluginHasNotOrDoesNotFitIsNamedAtItsPlace) 
   EXPECT_THAT(refusal(custom("\"sign_descent\" lr: 0"), own), HasSubstr("lr must be above 0, not 0"));
   EXPECT_THAT(refusal(custom("\"sign_descent\" attrs { name: \"decoy\" f: 1 }"), own),
               HasSubstr("operator \"sign_descent\" has no attribute \"decoy\"; did you mean \"decay\"?"));
-  EXPECT_THAT(refusal(custom("\"sign_descent\""), ""), HasSubstr("give the table a rule of its own, or a vocabulary"));
+  EXPECT_THAT(refusal(custom("\"sign_descent\""), ""),
+              HasSubstr("give the table sgd, adagrad, adam or ftrl, or a vocabulary"));
 }
 
 TEST(PluginJobsTest, ATableOfAPluginHoldsTheRowsOfAModel) {
