@@ -348,28 +348,27 @@ const google::protobuf::FieldDescriptor* KindField(const LayerDesc& layer) {
   return layer.GetReflection()->GetOneofFieldDescriptor(layer, kind);
 }
 
-/// Looks the names up that a layer gives, of which nothing else can be said.
-void CheckNames(Lowering& lowering, const std::string& where, const google::protobuf::Message& part) {
+/// Looks the names up that a layer gives, of which nothing else can be said. `part`: its kind.
+void CheckNames(Lowering& lowering, const std::string& where, const LayerDesc& layer,
+                const google::protobuf::Message& part) {
   const auto& reflection = *part.GetReflection();
   for (const char* const name : {"in", "query", "gate", "attention"}) {
     const google::protobuf::FieldDescriptor* const field = part.GetDescriptor()->FindFieldByName(name);
-    if (field == nullptr) continue;
-    if (!field->is_repeated()) {
-      if (reflection.HasField(part, field)) (void)lowering.Input(where, name, reflection.GetString(part, field));
-      continue;
-    }
-    for (const std::string& in : reflection.GetRepeatedFieldRef<std::string>(part, field)) {
-      (void)lowering.Input(where, name, in);
+    const bool is_list = field != nullptr && field->is_repeated();
+    const int count = field == nullptr ? 0
+                      : is_list        ? reflection.FieldSize(part, field)
+                                       : reflection.HasField(part, field);
+    for (int i = 0; i < count; ++i) {
+      (void)lowering.Input(where, name,
+                           is_list ? reflection.GetRepeatedString(part, field, i) : reflection.GetString(part, field));
     }
   }
-  if (const auto* slots = part.GetDescriptor()->FindFieldByName("slots"); slots != nullptr) {
-    const auto names = reflection.GetRepeatedFieldRef<std::string>(part, slots);
-    google::protobuf::RepeatedPtrField<std::string> given;
-    for (const std::string& name : names) *given.Add() = name;
-    (void)SlotsOfIds(lowering, where, given);
-    const auto* table = part.GetDescriptor()->FindFieldByName("table");
-    if (table != nullptr) (void)lowering.Table(where, reflection.GetString(part, table));
-  }
+  const auto look_up = [&](const auto& of_table) {
+    (void)SlotsOfIds(lowering, where, of_table.slots());
+    (void)lowering.Table(where, of_table.table());
+  };
+  if (layer.has_embedding()) look_up(layer.embedding());
+  if (layer.has_history()) look_up(layer.history());
 }
 
 bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer, bool is_in_range) {
@@ -378,26 +377,22 @@ bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& l
     lowering.Missing(where, "kind: a layer needs a kind: " + OneofNames<LayerDesc>("kind"));
     return false;
   }
-  const google::protobuf::Message& part = layer.GetReflection()->GetMessage(layer, field);
   const LayerRegistry& layers = lowering.parts().layers;
   const LayerKind* kind = layers.Find(field->name());
-  if (layer.has_custom()) {
-    kind = FindClass<LayerDesc>(lowering, where, "layer", layers, layer.custom().class_name());
-    if (layer.custom().has_init()) CheckInit(lowering, where, "init", layer.custom().init());
-  } else {
-    CHECK(kind != nullptr) << field->name() << " is not registered";
-  }
-  if (kind == nullptr || !is_in_range) {
-    CheckNames(lowering, where, part);
-    return false;
-  }
-  if (!layer.has_custom()) return kind->lower(lowering, {where, layer, PartAttrs({})});
+  std::optional<PartAttrs> attrs = PartAttrs({});
   const std::string& name = layer.custom().class_name();
-  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, layer.custom().attrs(), kind->attrs, name);
-  if (!attrs) {
-    CheckNames(lowering, where, part);
+  if (layer.has_custom()) {
+    if (layer.custom().has_init()) CheckInit(lowering, where, "init", layer.custom().init());
+    kind = FindClass<LayerDesc>(lowering, where, "layer", layers, name);
+    attrs.reset();
+    if (kind != nullptr) attrs = ReadPartAttrs(lowering, where, layer.custom().attrs(), kind->attrs, name);
+  }
+  if (!attrs || !is_in_range) {
+    CheckNames(lowering, where, layer, layer.GetReflection()->GetMessage(layer, field));
     return false;
   }
+  CHECK(kind != nullptr) << field->name() << " is not registered";
+  if (!layer.has_custom()) return kind->lower(lowering, {where, layer, *attrs});
   return LowerClass(lowering, where, "layer of the class \"" + name + "\"", [&] {
     return kind->lower(lowering, {where, layer, *attrs}) && lowering.main().Has(layer.name());
   });

@@ -60,8 +60,8 @@ const LoweredTask* TaskOf(const LoweredLoss& loss, const MetricDesc& metric, int
 }
 
 /// Fills in by what a metric's rows are weighed: the loss's weights, or, where the metric says otherwise, its own.
-void ResolveWeights(Lowering& lowering, const std::string& where, const LoweredLoss& loss, const MetricDesc& metric,
-                    const LoweredTask* task, MetricSpec* spec, int number) {
+void ResolveWeights(Lowering& lowering, const std::string& where, const MetricDesc& metric, const LoweredTask* task,
+                    MetricSpec* spec, int number) {
   ExampleWeights weights = task != nullptr ? task->by : ExampleWeights();
   const bool has_own_label = task == nullptr || spec->label != task->label;
   // Where the prediction makes good what was left out, the loss has no weights for it, and a metric of the training
@@ -80,15 +80,15 @@ void ResolveWeights(Lowering& lowering, const std::string& where, const LoweredL
   if (metric.has_mask()) weights.mask = metric.mask();
   if (!metric.weighted()) weights.sample_weight.clear();
   if (!metric.weighted() || has_own_label) weights.class_weight.clear();
-  if (!weights.IsAny() || loss.loss.empty()) return;
+  if (!weights.IsAny()) return;
   weights.label = weights.class_weight.empty() ? "" : spec->label;
   spec->weights = "loss.weights_of_metric_" + std::to_string(number);
   if (!AppendWeightsOfMetric(lowering, where, weights, spec->weights)) spec->weights.clear();
 }
 
-/// The metric of one loss, or nothing with the mistake noted.
-std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& loss, const MetricOfLoss& of,
-                                        int number) {
+/// The metric of one loss, or nothing with the mistake noted. `is_sound`: nothing was noted of it yet.
+std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& loss, const MetricOfLoss& of, int number,
+                                        bool is_sound) {
   const MetricDesc& metric = lowering.model().metric(of.metric);
   MetricSpec spec;
   spec.kind = KindOf(metric);
@@ -106,7 +106,7 @@ std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& l
   }
   spec.group = metric.group();
   spec.max_rows = metric.max_rows();
-  ResolveWeights(lowering, where, loss, metric, task, &spec, number);
+  if (is_sound && !loss.loss.empty()) ResolveWeights(lowering, where, metric, task, &spec, number);
   return spec;
 }
 
@@ -150,6 +150,7 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
     const MetricDesc& metric = model.metric(i);
     lowering.Enter("model.metric[" + std::to_string(i) + "]", &metric);
     const std::string where = WhereOf(metric);
+    const size_t mistakes = lowering.mistakes().size();
     const bool is_known = CheckMetric(lowering, where, metric);
     const auto same = [&metric](const LossDesc& other) { return other.name() == metric.loss(); };
     if (metric.has_loss() && !model.loss().empty() && std::none_of(model.loss().begin(), model.loss().end(), same)) {
@@ -157,9 +158,10 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
       for (const LossDesc& other : model.loss()) names.push_back(other.name());
       lowering.Problem(where, "loss: " + NoSuchName("loss", metric.loss(), names));
     }
+    const bool is_sound = lowering.mistakes().size() == mistakes;
     for (const MetricOfLoss& of : MetricsOf(model)) {
       if (of.metric != i || !is_known) continue;
-      std::optional<MetricSpec> spec = ResolveMetric(lowering, loss, of, static_cast<int>(metrics.size()));
+      std::optional<MetricSpec> spec = ResolveMetric(lowering, loss, of, static_cast<int>(metrics.size()), is_sound);
       if (spec) metrics.push_back(std::move(*spec));
     }
   }

@@ -74,22 +74,13 @@ std::vector<ConfigMistake> FindUnknownLoss(const TrainerDesc& desc, const std::s
   return mistakes;
 }
 
-/// The metrics that a job computes beside its program; what the slots say against them are mistakes of the file.
-Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const SlotSchema& schema,
-                                                 const LoadedConfig& config) {
+/// The metrics that a job computes beside its program.
+std::vector<MetricSpec> MetricsOfProgram(const ModelDesc& model) {
   std::vector<MetricSpec> metrics;
-  std::vector<ConfigMistake> mistakes;
-  for (int i = 0; i < model.metric_size(); ++i) {
-    const MetricDesc& metric = model.metric(i);
-    const std::string path = "model.metric[" + std::to_string(i) + "].";
-    const SlotId label = schema.Find(metric.label());
-    if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
-      mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an example"});
-    }
+  for (const MetricDesc& metric : model.metric()) {
     metrics.push_back(
         {KindOf(metric), metric.in(), metric.label(), metric.group(), metric.max_rows(), metric.name(), ""});
   }
-  if (!mistakes.empty()) return config.Report(mistakes);
   return metrics;
 }
 
@@ -167,7 +158,7 @@ Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config,
   const std::vector<ConfigMistake> unserved = FindUnservedTables(desc, model);
   if (!unserved.empty()) return config.Report(unserved);
   model.test = model.main;
-  MR_ASSIGN(model.metrics, MetricsOfProgram(desc.model(), schema, config));
+  model.metrics = MetricsOfProgram(desc.model());
   return std::make_shared<const CompiledModel>(std::move(model));
 }
 
