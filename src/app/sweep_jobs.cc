@@ -13,6 +13,7 @@
 #include "config/checker.h"
 #include "core/edit_distance.h"
 #include "core/json_writer.h"
+#include "core/name_list.h"
 #include "core/xxhash.h"
 #include "features/feature_statistics.h"
 #include "job/compiled_job.h"

@@ -1,7 +1,7 @@
 #include "batch/slot_schema.h"
 
 #include <charconv>
-#include <set>
+#include <unordered_set>
 
 #include "core/dims.h"
 #include "data_feed.pb.h"
@@ -73,7 +73,7 @@ Result<SlotSchema> SlotSchema::Create(const DataFeedDesc& desc) {
   SlotSchema schema;
   schema.is_of_features_ = desc.feature_size() > 0;
   std::string problems;
-  std::set<std::string, std::less<>> seen;
+  std::unordered_set<std::string> seen;
   const auto report = [&problems](const std::string& message) {
     if (!problems.empty()) problems += '\n';
     problems += message;

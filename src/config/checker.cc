@@ -1,16 +1,12 @@
 #include "config/checker.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "core/edit_distance.h"
+#include "core/name_list.h"
 #include "program/field_traits.h"
 
 namespace millrace {
-namespace {
-
-constexpr size_t kFewNames = 16;
-
-}  // namespace
 
 std::string Checker::Field(std::string_view path) {
   const size_t dot = path.rfind('.');
@@ -22,37 +18,43 @@ void Checker::Ranges(const google::protobuf::Message& message) {
   for (const OutOfRange& wrong : FindOutOfRange(message)) Error(wrong.path, Field(wrong.path) + " " + wrong.what);
 }
 
-std::string JoinNames(const std::vector<std::string_view>& names) {
-  std::string joined;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) joined += i + 1 == names.size() ? " and " : ", ";
-    joined += names[i];
+bool HasErrorsWithin(const Diagnostics& diagnostics, const FieldPositions& positions, const std::string& field) {
+  const auto is_within = [&](const Diagnostics::Entry& entry) {
+    const SourceSpan& where = entry.where;
+    if (entry.severity != Diagnostics::Severity::kError || where.line == 0) return false;
+    if (diagnostics.origin(where.source).starts_with("--set #")) {
+      const std::string& text = diagnostics.text(where.source);
+      return text.substr(0, text.find_first_of(".=+")) == field;
+    }
+    const SourceSpan begin = positions.Find(field);
+    const SourceSpan end = positions.Find(field + ".}");
+    const std::pair place(where.line, where.column);
+    return where.source == begin.source && place >= std::pair(begin.line, begin.column) &&
+           place <= std::pair(end.line, end.column);
+  };
+  return std::any_of(diagnostics.entries().begin(), diagnostics.entries().end(), is_within);
+}
+
+void Checker::Add(const std::vector<ConfigMistake>& mistakes) {
+  const std::set<std::string, std::less<>> said = said_;
+  // What stands there with a mistake is not missing, and sizes that are right do not fit others that are wrong.
+  const bool had_errors = has_errors();
+  const bool are_sizes_sound = !HasErrorsIn("data_desc") && !HasErrorsIn("model");
+  for (const ConfigMistake& mistake : mistakes) {
+    using Kind = ConfigMistake::Kind;
+    if (said.contains(mistake.path)) continue;
+    if (mistake.kind == Kind::kMissing && had_errors && positions_.Has(mistake.path)) continue;
+    if (mistake.kind == Kind::kShape && !are_sizes_sound) continue;
+    const std::string& earlier = mistake.earlier;
+    const std::string where = earlier.empty() ? "" : ", on line " + std::to_string(Line(earlier));
+    Error(mistake.path, mistake.message + where);
   }
-  return joined;
 }
 
 void CheckKnown(Checker& check, const std::string& path, std::string_view what, const std::string& name,
                 const std::vector<std::string>& names, const std::string& advice) {
   if (names.empty() || std::find(names.begin(), names.end(), name) != names.end()) return;
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  std::string message = "no " + std::string(what) + " \"" + name + "\"";
-  const std::string hint = DidYouMean(name, candidates);
-  if (!hint.empty()) {
-    message += hint;
-  } else if (names.size() <= kFewNames) {
-    message += "; there " + std::string(names.size() == 1 ? "is " : "are ") + JoinNames(candidates);
-  }
-  if (hint.empty() && !advice.empty()) message += "; " + advice;
-  check.Error(path, message);
-}
-
-void CheckClassName(Checker& check, const std::string& path, std::string_view what, const std::string& name,
-                    const std::vector<std::string>& names) {
-  if (name.empty()) {
-    check.Missing(path, "class_name", std::string(what) + " needs the class_name by which a plugin brings it");
-  } else {
-    CheckKnown(check, path + ".class_name", what, name, names, check.known().plugin_advice);
-  }
+  check.Error(path, NoSuchName(what, name, names, advice));
 }
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -10,6 +11,7 @@
 #include "config/diagnostics.h"
 #include "config/field_positions.h"
 #include "config/known_names.h"
+#include "config/model_judge.h"
 
 namespace google::protobuf {
 class Message;
@@ -21,20 +23,22 @@ class DataFeedDesc;
 class ModelDesc;
 class TrainerDesc;
 
-/// A name that a configuration defines, and what it is.
-struct DefinedName {
+/// A slot that a configuration defines.
+struct DefinedSlot {
   std::string name;
-  bool is_layer = false;
-  bool is_embedding = false;
   bool is_float = false;
   bool is_dense = false;
   bool is_used = true;
-  std::string path;                       ///< of a slot's block; empty for a layer
+  std::vector<int> shape = {};            ///< of a dense slot; one of one value where a wrong one was given
+  std::string path;                       ///< of its block
   std::vector<std::string> columns = {};  ///< that a feature is made of
   int64_t ids = 0;                        ///< that the words of a slot's vocabulary make; 0: it lists none
   bool is_hashed = false;                 ///< its ids are 64-bit ones of texts
   bool has_ids_of_data = false;  ///< which id a text has is not said: by a hash, or by how often it stands in files
 };
+
+/// Whether an error stands within `field`, or in an override of it.
+bool HasErrorsWithin(const Diagnostics& diagnostics, const FieldPositions& positions, const std::string& field);
 
 /// What the checks of one configuration share. Paths are those of FieldPositions.
 class Checker {
@@ -44,6 +48,7 @@ class Checker {
 
   const KnownNames& known() const { return known_; }
   void Error(std::string_view path, std::string message) {
+    said_.emplace(path);
     diagnostics_->Error(positions_.Find(path), std::move(message));
   }
   int errors() const { return diagnostics_->errors(); }
@@ -55,6 +60,10 @@ class Checker {
   void Missing(const std::string& parent, const std::string& field, const std::string& message) {
     if (!positions_.Has(parent.empty() ? field : parent + "." + field)) Error(parent, message);
   }
+  /// Reports mistakes that others found, but for those of fields of which an error was reported before.
+  void Add(const std::vector<ConfigMistake>& mistakes);
+  /// Whether an error stands within a field, or in an override of it.
+  bool HasErrorsIn(const std::string& field) const { return HasErrorsWithin(*diagnostics_, positions_, field); }
   /// The line on which a path was written, for "first on line 7".
   int Line(std::string_view path) const { return positions_.Find(path).line; }
 
@@ -74,33 +83,25 @@ class Checker {
   const KnownNames& known_;
   const FieldPositions& positions_;
   Diagnostics* const diagnostics_;
+  std::set<std::string, std::less<>> said_;  ///< paths of errors
 };
-
-/// "a", "a and b", "a, b and c".
-std::string JoinNames(const std::vector<std::string_view>& names);
 
 /// Reports a name that is not among `names`, with the nearest or, when there are few, all of them; without a near one,
 /// `advice` as well.
 void CheckKnown(Checker& check, const std::string& path, std::string_view what, const std::string& name,
                 const std::vector<std::string>& names, const std::string& advice = "");
 
-/// Reports a class_name, that of the message at `path`, which is missing or not known.
-void CheckClassName(Checker& check, const std::string& path, std::string_view what, const std::string& name,
-                    const std::vector<std::string>& names);
-
 /// Checks data_desc and returns its slots.
-std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check);
+std::vector<DefinedSlot> CheckDataFeed(const TrainerDesc& desc, Checker& check);
 
 /// Checks the features of a data_desc that has some, and returns the slots that they make.
-std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check);
+std::vector<DefinedSlot> CheckFeatures(const DataFeedDesc& feed, Checker& check);
 
-/// Checks the model, which stands at "model" and reads `slots`.
-/// `read_elsewhere`: slots that something beside the model reads; others that no layer reads are warned of.
-void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, std::set<std::string> read_elsewhere,
+/// Has `judge` look at the model, which stands at "model", and reports what that finds, what no lowering sees of labels
+/// and of class names, and slots and tables that nothing reads. Without a judge the names are all that is looked at.
+/// `read_elsewhere`: slots that something beside the model reads. `is_of_program`: the model stands beside a program.
+void CheckModel(const ModelDesc& model, const std::vector<DefinedSlot>& slots, bool are_features,
+                const std::set<std::string>& read_elsewhere, bool is_of_program, const ModelJudge& judge,
                 Checker& check);
-
-/// Checks a model that stands beside a program: metrics, and what Paddle's servers had. Whether the program has the
-/// variables that they name shows when it is read.
-void CheckModelBesideProgram(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check);
 
 }  // namespace millrace

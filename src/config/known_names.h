@@ -15,14 +15,9 @@ struct KnownNames {
   std::vector<std::string> datasets;
   std::vector<std::string> data_feeds;
   std::map<std::string, FormatTraits> formats;  ///< the data feeds that are file formats
-  std::vector<std::string> operators;
-  std::vector<std::string> optimizers;  ///< operators that update parameters, one at a time
   std::vector<std::string> tables;
   std::vector<std::string> metrics;
-  std::vector<std::string> losses;
-  std::vector<std::string> layers;        ///< fields of LayerDesc.kind among them
-  std::vector<std::string> initializers;  ///< fields of Initializer.kind among them
-  std::string plugin_advice;              ///< how a plugin is loaded that brings one of these
+  std::string plugin_advice;  ///< how a plugin is loaded that brings one of these
 };
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "config/checker.h"
 #include "config/diagnostics.h"
 #include "config/feature_slots.h"
 #include "config/feed_names.h"
@@ -206,31 +207,6 @@ void NameRowsInMemory(TrainerDesc* desc) {
   }
 }
 
-/// Whether a mistake stands within `field`, or in an override of it.
-bool IsWithin(const Diagnostics& diagnostics, const FieldPositions& positions, const SourceSpan& where,
-              const std::string& field) {
-  if (where.line == 0) return false;
-  if (diagnostics.origin(where.source).starts_with("--set #")) {
-    const std::string& text = diagnostics.text(where.source);
-    return text.substr(0, text.find_first_of(".=+")) == field;
-  }
-  const SourceSpan begin = positions.Find(field);
-  const SourceSpan end = positions.Find(field + ".}");
-  const std::pair place(where.line, where.column);
-  return where.source == begin.source && place >= std::pair(begin.line, begin.column) &&
-         place <= std::pair(end.line, end.column);
-}
-
-/// Whether what a compiler reads is free of mistakes.
-bool CompilesSoundly(const Diagnostics& diagnostics, const FieldPositions& positions) {
-  const auto& entries = diagnostics.entries();
-  return std::none_of(entries.begin(), entries.end(), [&](const Diagnostics::Entry& entry) {
-    return entry.severity == Diagnostics::Severity::kError &&
-           (IsWithin(diagnostics, positions, entry.where, "data_desc") ||
-            IsWithin(diagnostics, positions, entry.where, "model"));
-  });
-}
-
 }  // namespace
 
 bool IsSplit(const EvalDesc_Set& set) { return set.has_share() || set.has_since(); }
@@ -245,7 +221,8 @@ int WatchedSet(const EvalDesc& eval) {
 
 Status LoadedConfig::Report(const std::vector<ConfigMistake>& mistakes) const {
   Diagnostics diagnostics = sources;
-  for (const ConfigMistake& mistake : mistakes) diagnostics.Error(positions.Find(mistake.path), mistake.message);
+  const KnownNames known;
+  Checker(known, positions, &diagnostics).Add(mistakes);
   return diagnostics.ToStatus();
 }
 
@@ -276,7 +253,8 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
   std::optional<KnownNames> known;
   if (intact) {
     known = LoadPlugins(*config.desc, request, positions, &diagnostics);
-    ValidateTrainerDesc(*config.desc, known.value_or(KnownNames()), request.needs_model, positions, &diagnostics);
+    ValidateTrainerDesc(*config.desc, known.value_or(KnownNames()), request.needs_model, request.judge, positions,
+                        &diagnostics);
   }
   const bool has_features = config.desc->data_desc().feature_size() > 0;
   if (has_features) FillFeatureSlots(config.desc->mutable_data_desc());
@@ -336,7 +314,8 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     WarnOfSharedFiles(config, positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
-  if (known && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {
+  if (known && diagnostics.errors() > 0 && request.find_deeper &&
+      !HasErrorsWithin(diagnostics, positions, "data_desc") && !HasErrorsWithin(diagnostics, positions, "model")) {
     for (const ConfigMistake& mistake : request.find_deeper(*config.desc)) {
       diagnostics.Error(positions.Find(mistake.path), mistake.message);
     }

@@ -10,6 +10,7 @@
 #include "config/diagnostics.h"
 #include "config/field_positions.h"
 #include "config/known_names.h"
+#include "config/model_judge.h"
 #include "config/plugin_host.h"
 #include "core/status.h"
 
@@ -18,12 +19,6 @@ namespace millrace {
 class EvalDesc;
 class EvalDesc_Set;
 class TrainerDesc;
-
-/// What is wrong with the field at `path`, written as FieldPositions has it.
-struct ConfigMistake {
-  std::string path;
-  std::string message;
-};
 
 /// What to read, and how strictly.
 struct ConfigRequest {
@@ -52,9 +47,11 @@ struct ConfigRequest {
   bool has_output_folder = true;
   /// Ends the looks at those files, of which there may be many: kCancelled.
   std::stop_token stop = {};
-  /// Finds what only a compiler sees: shapes that do not fit, variables that no operator makes. Asked when something
-  /// else is wrong, so that one report has both. Not asked when `data_desc` or `model`, which it compiles, is wrong.
-  /// Not asked of a sound configuration either: who compiles that meets its mistakes there. Empty: not asked.
+  /// Judges the model, with one or beside a program. Empty: of the model only names are checked.
+  ModelJudge judge = nullptr;
+  /// Finds what only the compiled program shows, such as variables that no operator makes. Asked when something else is
+  /// wrong, so that one report has both. Not asked when `data_desc` or `model`, which it compiles, is wrong. Not asked
+  /// of a sound configuration either: its compiler meets these mistakes. Empty: not asked.
   std::function<std::vector<ConfigMistake>(const TrainerDesc&)> find_deeper = nullptr;
 };
 

@@ -343,7 +343,7 @@ void CheckCheckpoint(const TrainerDesc& desc, Checker& check) {
   }
 }
 
-void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedName>& slots, Checker& check) {
+void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedSlot>& slots, Checker& check) {
   if (!desc.has_feature_importance()) return;
   const FeatureImportanceDesc& importance = desc.feature_importance();
   const std::string path = "feature_importance";
@@ -354,7 +354,7 @@ void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedName>& sl
   }
   CheckMetricName(desc, path + ".metric", importance.metric(), check);
   std::vector<std::string> names;
-  for (const DefinedName& slot : slots) {
+  for (const DefinedSlot& slot : slots) {
     if (slot.is_used) names.push_back(slot.name);
   }
   const auto check_slots = [&](const auto& ranges, const std::string& list) {
@@ -496,7 +496,7 @@ void CheckSection(const TrainerDesc& desc, int number, std::set<std::string>* ha
   handed_on->insert(section.section_out_var_names().begin(), section.section_out_var_names().end());
 }
 
-void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slots, Checker& check) {
+void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedSlot>& slots, Checker& check) {
   const SectionWorkerParameter& param = desc.section_param();
   const bool is_pipeline = desc.class_name() == "PipelineTrainer";
   if ((desc.device_worker_name() == "SectionWorker") != is_pipeline && !check.known().trainers.empty()) {
@@ -514,7 +514,7 @@ void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slot
     check.Missing("section_param", "section_config", "section_param has no section_config: where is the program cut?");
   }
   std::set<std::string> handed_on;
-  for (const DefinedName& slot : slots) handed_on.insert(slot.name);
+  for (const DefinedSlot& slot : slots) handed_on.insert(slot.name);
   for (int i = 0; i < param.section_config_size(); ++i) CheckSection(desc, i, &handed_on, check);
   if (param.schedule_mode() != 0 && param.schedule_mode() != 1) {
     check.Error("section_param.schedule_mode",
@@ -733,7 +733,7 @@ void CheckOutputFolder(const TrainerDesc& desc, const FieldPositions& positions,
   }
 }
 
-void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model,
+void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model, const ModelJudge& judge,
                          const FieldPositions& positions, Diagnostics* diagnostics) {
   Checker check(known, positions, diagnostics);
   check.Ranges(desc);
@@ -745,7 +745,7 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   if (desc.filelist_size() == 0 && (!desc.has_incremental() || desc.infer()) && !feeds_itself) {
     check.Missing("", "filelist", "filelist is missing: which files are to be read? filelist: \"data/part-*\"");
   }
-  const std::vector<DefinedName> slots = feeds_itself ? std::vector<DefinedName>() : CheckDataFeed(desc, check);
+  const std::vector<DefinedSlot> slots = feeds_itself ? std::vector<DefinedSlot>() : CheckDataFeed(desc, check);
   if (!feeds_itself) CheckDataset(desc, check);
   if (desc.has_model() && desc.has_program() && !StandsBesideProgram(desc)) {
     check.Error(
@@ -758,10 +758,9 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   } else if (needs_model && !desc.has_model() && !positions.Has("program")) {
     check.Missing("", "model", "model is missing (or program, for one that was written elsewhere): what is trained?");
   }
-  if (StandsBesideProgram(desc)) {
-    CheckModelBesideProgram(desc.model(), slots, check);
-  } else if (desc.has_model()) {
-    CheckModel(desc.model(), slots, SlotsReadOutsideTheModel(desc), check);
+  if (desc.has_model()) {
+    CheckModel(desc.model(), slots, desc.data_desc().feature_size() > 0, SlotsReadOutsideTheModel(desc),
+               StandsBesideProgram(desc), judge, check);
   }
   CheckFetch(desc.fetch_config(), check);
   CheckEval(desc, check);

@@ -3,6 +3,7 @@
 #include "config/diagnostics.h"
 #include "config/field_positions.h"
 #include "config/known_names.h"
+#include "config/model_judge.h"
 
 namespace millrace {
 
@@ -15,7 +16,8 @@ bool FeedsItself(const TrainerDesc& desc);
 /// Reports everything in `desc` that cannot work, each with its place: unknown classes and references, values out of
 /// range, slots that contradict each other, and fields of Paddle that would change results but are not acted on here.
 /// `needs_model`: one of model and program must be there.
-void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model,
+/// `judge` may be empty: then of the model only names are checked.
+void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model, const ModelJudge& judge,
                          const FieldPositions& positions, Diagnostics* diagnostics);
 
 /// Reports what asks for files when there is no folder to write to.

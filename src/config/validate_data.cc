@@ -5,6 +5,7 @@
 #include "config/checker.h"
 #include "config/feed_names.h"
 #include "config/file_list.h"
+#include "core/dims.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -51,8 +52,16 @@ void CheckShape(const Slot& slot, const std::string& path, Checker& check) {
   }
 }
 
-std::vector<DefinedName> CheckSlots(const MultiSlotDesc& desc, Checker& check) {
-  std::vector<DefinedName> defined;
+/// The shape of a dense slot, or, where it is wrong, one of one value.
+std::vector<int> SoundShape(const Slot& slot) {
+  std::vector<int> shape(slot.shape().begin(), slot.shape().end());
+  const bool is_sound = !shape.empty() && shape.size() < size_t{Dims::kMaxRank} && shape[0] == -1 &&
+                        std::all_of(shape.begin() + 1, shape.end(), [](int size) { return size > 0; });
+  return is_sound ? shape : std::vector<int>{-1, 1};
+}
+
+std::vector<DefinedSlot> CheckSlots(const MultiSlotDesc& desc, Checker& check) {
+  std::vector<DefinedSlot> defined;
   std::map<std::string, std::string> paths;
   bool any_used = false;
   for (int i = 0; i < desc.slots_size(); ++i) {
@@ -86,11 +95,12 @@ std::vector<DefinedName> CheckSlots(const MultiSlotDesc& desc, Checker& check) {
                                         std::to_string(check.Line(earlier->second + ".name")));
         continue;
       }
-      DefinedName one;
+      DefinedSlot one;
       one.name = name;
       one.is_float = slot.type() == "float";
       one.is_dense = slot.is_dense();
       one.is_used = slot.is_used();
+      if (slot.is_dense()) one.shape = SoundShape(slot);
       one.path = path;
       defined.push_back(std::move(one));
     }
@@ -100,7 +110,7 @@ std::vector<DefinedName> CheckSlots(const MultiSlotDesc& desc, Checker& check) {
   }
   if (desc.has_uid_slot() && !desc.uid_slot().empty()) {
     std::vector<std::string> names;
-    for (const DefinedName& slot : defined) names.push_back(slot.name);
+    for (const DefinedSlot& slot : defined) names.push_back(slot.name);
     CheckKnown(check, "data_desc.multi_slot_desc.uid_slot", "slot", desc.uid_slot(), names);
   }
   return defined;
@@ -181,7 +191,7 @@ void CheckBinaryFeed(const DataFeedDesc& feed, Checker& check) {
 
 }  // namespace
 
-std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) {
+std::vector<DefinedSlot> CheckDataFeed(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_data_desc()) {
     check.Missing("", "data_desc", "data_desc is missing: it says how lines become slots");
     return {};

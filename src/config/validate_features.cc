@@ -22,7 +22,7 @@ void CheckNoOtherSlots(const DataFeedDesc& feed, const std::vector<FeatureSpec>&
 
 }  // namespace
 
-std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check) {
+std::vector<DefinedSlot> CheckFeatures(const DataFeedDesc& feed, Checker& check) {
   std::vector<FeatureMistake> mistakes;
   const std::vector<FeatureSpec> features = ReadFeatures(feed, &mistakes);
   for (const FeatureMistake& mistake : mistakes) check.Error("data_desc." + mistake.path, mistake.message);
@@ -53,7 +53,7 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
     }
   }
   CheckNoOtherSlots(feed, features, check);
-  std::vector<DefinedName> defined;
+  std::vector<DefinedSlot> defined;
   std::vector<std::vector<std::string>> columns;  // by feature, those of the features that it takes among them
   for (size_t i = 0; i < features.size(); ++i) {
     const FeatureSpec& feature = features[i];
@@ -63,10 +63,11 @@ std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check)
       columns[i].insert(columns[i].end(), more.begin(), more.end());
     }
     if (!feature.desc->is_used()) continue;
-    DefinedName one;
+    DefinedSlot one;
     one.name = feature.name;
     one.is_float = !feature.makes_ids;
     one.is_dense = feature.is_dense;
+    if (feature.is_dense) one.shape = {-1, std::max(1, feature.width())};
     const VocabularyStep& vocabulary = feature.desc->vocabulary();
     const bool is_learnt = feature.desc->has_vocabulary() && vocabulary.words().empty() && vocabulary.file().empty();
     one.is_hashed = feature.desc->has_hash() && !feature.desc->hash().has_buckets();

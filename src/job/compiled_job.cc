@@ -74,22 +74,13 @@ std::vector<ConfigMistake> FindUnknownLoss(const TrainerDesc& desc, const std::s
   return mistakes;
 }
 
-/// The metrics that a job computes beside its program; what the slots say against them are mistakes of the file.
-Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const SlotSchema& schema,
-                                                 const LoadedConfig& config) {
+/// The metrics that a job computes beside its program.
+std::vector<MetricSpec> MetricsOfProgram(const ModelDesc& model) {
   std::vector<MetricSpec> metrics;
-  std::vector<ConfigMistake> mistakes;
-  for (int i = 0; i < model.metric_size(); ++i) {
-    const MetricDesc& metric = model.metric(i);
-    const std::string path = "model.metric[" + std::to_string(i) + "].";
-    const SlotId label = schema.Find(metric.label());
-    if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
-      mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an example"});
-    }
+  for (const MetricDesc& metric : model.metric()) {
     metrics.push_back(
         {KindOf(metric), metric.in(), metric.label(), metric.group(), metric.max_rows(), metric.name(), ""});
   }
-  if (!mistakes.empty()) return config.Report(mistakes);
   return metrics;
 }
 
@@ -157,10 +148,8 @@ Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config,
   // A mistake of either of these is told; the programs of any other job stay as they are.
   const bool has_servers = desc.model().table_size() > 0 || desc.model().has_optimizer();
   if (has_servers || IsOfFleet(model.main) || IsOfFleet(model.startup)) {
-    std::vector<ModelMistake> found;
-    Status taken = TakeOverFromServers(desc.model(), schema, environment.ops, environment, &model, &found);
     std::vector<ConfigMistake> mistakes;
-    for (ModelMistake& mistake : found) mistakes.push_back({std::move(mistake.path), std::move(mistake.message)});
+    Status taken = TakeOverFromServers(desc.model(), schema, environment.ops, environment, &model, &mistakes);
     if (!taken.ok()) taken = std::move(taken).Context(desc.program().main());
     if (taken.ok() && !mistakes.empty()) return config.Report(mistakes);
     if (!mistakes.empty()) return InvalidConfig(taken.message() + "\n" + config.Report(mistakes).message());
@@ -169,7 +158,7 @@ Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config,
   const std::vector<ConfigMistake> unserved = FindUnservedTables(desc, model);
   if (!unserved.empty()) return config.Report(unserved);
   model.test = model.main;
-  MR_ASSIGN(model.metrics, MetricsOfProgram(desc.model(), schema, config));
+  model.metrics = MetricsOfProgram(desc.model());
   return std::make_shared<const CompiledModel>(std::move(model));
 }
 

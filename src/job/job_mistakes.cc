@@ -54,9 +54,7 @@ void ReadProbabilities(const MetricRegistry& registry, std::vector<MetricSpec>* 
 Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const Environment& environment,
                                      ModelForm form, std::vector<ConfigMistake>* mistakes,
                                      const std::stop_token& stop) {
-  std::vector<ModelMistake> of_model;
-  Result<CompiledModel> model = CompileModel(desc.model(), schema, environment.ops, environment, form, &of_model, stop);
-  for (ModelMistake& mistake : of_model) mistakes->push_back({std::move(mistake.path), std::move(mistake.message)});
+  Result<CompiledModel> model = CompileModel(desc.model(), schema, environment.ops, environment, form, mistakes, stop);
   if (model.ok()) ReadProbabilities(environment.metrics, &model->metrics);
   return model;
 }

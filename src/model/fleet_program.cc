@@ -144,7 +144,7 @@ class Rewriter {
         main_(*program->main.mutable_blocks(0)),
         startup_(*program->startup.mutable_blocks(0)) {}
 
-  Status Run(const SlotSchema& schema, const ModelParts& parts, std::vector<ModelMistake>* mistakes) {
+  Status Run(const SlotSchema& schema, const ModelParts& parts, std::vector<ConfigMistake>* mistakes) {
     Look();
     const std::set<std::string> before = Persistables(main_);
     Ops ops;
@@ -678,7 +678,7 @@ bool IsOfServer(const ProgramDesc& program) {
 }
 
 Status TakeOverFromServers(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                           const ModelParts& parts, CompiledModel* program, std::vector<ModelMistake>* mistakes) {
+                           const ModelParts& parts, CompiledModel* program, std::vector<ConfigMistake>* mistakes) {
   if (program->main.blocks().empty()) return Status::Ok();  // what it lacks is told when it is compiled
   if (program->startup.blocks().empty()) FirstBlock(program->startup);
   return Rewriter(model, registry, program).Run(schema, parts, mistakes);

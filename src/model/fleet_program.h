@@ -34,6 +34,6 @@ bool IsOfServer(const ProgramDesc& program);
 /// programs that cannot be followed, a line each; mistakes of `model` are in `*mistakes` alone. After either the
 /// programs are of no use.
 Status TakeOverFromServers(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                           const ModelParts& parts, CompiledModel* program, std::vector<ModelMistake>* mistakes);
+                           const ModelParts& parts, CompiledModel* program, std::vector<ConfigMistake>* mistakes);
 
 }  // namespace millrace

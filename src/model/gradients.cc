@@ -112,28 +112,26 @@ void Penalize(Lowering& lowering, ParamGrad& target, const Regularization& regul
 
 }  // namespace
 
-void CheckGradientSettings(Lowering& lowering, const std::string& where, const Regularization& regularization,
-                           const GradientClip* clip) {
-  const auto check = [&](const std::string& field, const google::protobuf::Message& message) {
-    for (const OutOfRange& wrong : FindOutOfRange(message)) {
-      lowering.Problem(where, field + ": " + wrong.Where() + " " + wrong.what);
-    }
-  };
-  check("regularization", regularization);
+void CheckClip(Lowering& lowering, std::string_view where, const std::string& path, const GradientClip* clip) {
   if (clip == nullptr) return;
-  check("clip", *clip);
-  if (clip->has_value() && !((clip->has_min_value() ? clip->min_value() : -clip->value()) <= clip->value())) {
-    lowering.Problem(where, "clip: value must not be below min_value; " + ShortestNumber(clip->value()));
-  }
   if (clip->kind_case() == GradientClip::KIND_NOT_SET) {
-    lowering.Problem(where, "clip: needs " + OneofNames<GradientClip>("kind") + ", as in clip { norm: 5 }");
+    lowering.Problem(where, path + ": a clip needs " + OneofNames<GradientClip>("kind") + ", as in clip { norm: 5 }");
+  } else if (!clip->has_value()) {
+    if (clip->has_min_value()) lowering.Problem(where, path + ".min_value: min_value goes with value; leave it out");
+  } else if (clip->has_min_value()) {
+    if (clip->min_value() <= clip->value()) return;
+    lowering.Problem(where, path + ".min_value: min_value must not be above value, " + ShortestNumber(clip->value()) +
+                                "; " + ShortestNumber(clip->min_value()));
+  } else if (!(clip->value() > 0) || std::isinf(clip->value())) {
+    lowering.Problem(where, path + ".value: value must be above 0, not " + ShortestNumber(clip->value()));
   }
 }
 
 void CheckTableGradients(Lowering& lowering, const TableDesc& table) {
   const std::string where = "table \"" + table.name() + "\"";
   if (table.optimizer().clip().has_global_norm()) {
-    lowering.Problem(where, "optimizer: clip: global_norm is of all gradients; it stands in the model's optimizer");
+    lowering.Problem(where,
+                     "optimizer.clip.global_norm: global_norm is of all gradients; it stands in the model's optimizer");
   }
   const ParameterRule* rule = lowering.RuleOf(table.name());
   if (!table.has_vocabulary() && rule != nullptr && IsPenalty(rule->regularization())) {

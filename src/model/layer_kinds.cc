@@ -73,8 +73,8 @@ std::optional<SequenceInput> Sequence(Lowering& lowering, const LayerPart& part,
   const Dims& dims = vars.find(*in)->second.dims;
   SequenceInput sequence{*in, *in + ".mask", 0, 0};
   if (dims.rank() != 3 || !lowering.main().Has(sequence.mask)) {
-    lowering.Problem(part.where, std::string(field) + ": \"" + name +
-                                     "\" is no sequence; a history, gru or self_attention layer of one is");
+    lowering.Misfit(part.where, std::string(field) + ": \"" + name +
+                                    "\" is no sequence; a history, gru or self_attention layer of one is");
     return std::nullopt;
   }
   sequence.places = dims[1];
@@ -82,17 +82,20 @@ std::optional<SequenceInput> Sequence(Lowering& lowering, const LayerPart& part,
   return sequence;
 }
 
-std::optional<SlotVectors> VectorsOfSlots(Lowering& lowering, const LayerPart& part, const std::string& name, int dim) {
+std::optional<SlotVectors> VectorsOfSlots(Lowering& lowering, const LayerPart& part, const std::string& name, int dim,
+                                          int least) {
   const std::optional<std::string> in = lowering.Input(part.where, "in", name);
+  const int64_t own = dim > 0 ? dim : lowering.EmbeddingDim(name);
+  if (own < 1 && (in || lowering.IsBrokenOther(name))) {
+    lowering.Problem(part.where, "in: \"" + name + "\" is no embedding layer, so say the floats per slot: dim: ...");
+    return std::nullopt;
+  }
   if (!in) return std::nullopt;
   const int64_t columns = Columns(lowering, part.where, *in);
   if (columns == 0) return std::nullopt;
-  const int64_t own = dim > 0 ? dim : lowering.EmbeddingDim(*in);
-  if (own >= 1 && columns % own == 0 && columns / own >= 2) return SlotVectors{*in, columns / own, own};
-  lowering.Problem(part.where, own < 1
-                                   ? "dim: missing; \"" + *in + "\" is no embedding layer, so say the floats per slot"
-                                   : "dim: must divide the " + std::to_string(columns) + " columns of \"" + *in +
-                                         "\" into two slots or more; " + std::to_string(own));
+  if (columns % own == 0 && columns / own >= least) return SlotVectors{*in, columns / own, own};
+  lowering.Misfit(part.where, "dim: dim must divide the " + std::to_string(columns) + " columns of \"" + *in + "\"" +
+                                  (least > 1 ? " into two slots or more" : "") + ", not " + std::to_string(own));
   return std::nullopt;
 }
 

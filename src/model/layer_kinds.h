@@ -61,13 +61,15 @@ struct SequenceInput {
 /// What `field` of a layer names; nullopt with the mistake noted for what is no sequence.
 std::optional<SequenceInput> Sequence(Lowering& lowering, const LayerPart& part, std::string_view field,
                                       const std::string& name);
-/// A layer of [batch, slots * dim] as its slots; `dim` 0: that of the embedding layer. nullopt with the mistake noted.
+/// A layer of [batch, slots * dim] as its slots, `least` or more; `dim` 0: that of the embedding layer. nullopt with
+/// the mistake noted.
 struct SlotVectors {
   std::string var;
   int64_t slots = 0;
   int64_t dim = 0;
 };
-std::optional<SlotVectors> VectorsOfSlots(Lowering& lowering, const LayerPart& part, const std::string& in, int dim);
+std::optional<SlotVectors> VectorsOfSlots(Lowering& lowering, const LayerPart& part, const std::string& in, int dim,
+                                          int least = 2);
 
 /// Kinds of layers with a file each in model/layers/, as LayerKind::lower. layers.cc has the list.
 bool LowerAttention(Lowering& lowering, const LayerPart& part);

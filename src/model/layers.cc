@@ -1,4 +1,5 @@
 #include <glog/logging.h>
+#include <google/protobuf/reflection.h>
 
 #include <algorithm>
 
@@ -84,14 +85,17 @@ std::string CountsOf(Lowering& lowering, const std::string& where, const Embeddi
   const ModelDesc& model = lowering.model();
   const std::string label = model.loss().empty() ? "" : model.loss(0).label();
   if (layer.click().empty() && label.empty()) {
-    lowering.Problem(where, "click: names no slot, and the loss no label that could say what was clicked");
+    lowering.Missing(where, "click: no slot says what was clicked, and the loss has no label: click: \"...\"");
     return "";
   }
   const std::string& click = layer.click().empty() ? label : layer.click();
   std::string counts = "counts@" + layer.show() + "@" + click;
   if (lowering.main().Has(counts)) return counts;
   const std::string clicks = CountOfSlot(lowering, where, "click", click);
-  if (clicks.empty()) return "";
+  if (clicks.empty()) {
+    if (!layer.show().empty()) (void)lowering.OneValueSlot(where, "show", layer.show());
+    return "";
+  }
   std::string shows = counts + "@SHOW";
   if (layer.show().empty()) {
     const bool is_one = lowering.Append(
@@ -143,31 +147,35 @@ bool LowerCounted(Lowering& lowering, const std::string& where, const std::strin
 
 /// Notes what a layer says that its table cannot have.
 bool FitsTable(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer, const TableDesc& table) {
-  if (table.has_accessor() && layer.pool() != SUM) {
-    lowering.Problem(where, "pool: rows with an accessor are summed, as their shows and clicks are: pool: SUM");
-    return false;
+  bool fits = true;
+  const auto refuse = [&](bool is_wrong, const std::string& what) {
+    if (is_wrong) lowering.Problem(where, what);
+    fits = fits && !is_wrong;
+  };
+  if (table.has_accessor()) {
+    refuse(layer.use_cvm() && HidesCounts(table.accessor()), "use_cvm: the SparseAccessor of table \"" + table.name() +
+                                                                 "\" hides its counts; CtrCommonAccessor shows them");
+    refuse(layer.pool() != SUM, "pool: rows with an accessor are summed, as their shows and clicks are: pool: SUM");
+    return fits;
   }
-  if (table.has_accessor() && HidesCounts(table.accessor()) && layer.use_cvm()) {
-    lowering.Problem(where, "use_cvm: the SparseAccessor of table \"" + table.name() +
-                                "\" hides its counts; CtrCommonAccessor shows them");
-    return false;
-  }
-  const char* field = layer.has_use_cvm() ? "use_cvm"
-                      : layer.has_show()  ? "show"
-                      : layer.has_click() ? "click"
-                                          : nullptr;
-  if (table.has_accessor() || field == nullptr) return true;
-  lowering.Problem(where, std::string(field) + ": table \"" + table.name() +
-                              "\" counts no shows and clicks: give it an accessor, or leave this out");
-  return false;
+  const std::string why =
+      ": table \"" + table.name() + "\" counts no shows and clicks: give it an accessor, or leave this out";
+  refuse(layer.has_use_cvm(), "use_cvm" + why);
+  refuse(layer.has_show(), "show" + why);
+  refuse(layer.has_click(), "click" + why);
+  return fits;
 }
 
 bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::string& name,
                     const EmbeddingLayer& layer) {
   const std::vector<const SlotSpec*> slots = SlotsOfIds(lowering, where, layer.slots());
   const TableDesc* table = lowering.Table(where, layer.table());
-  if (slots.empty() || table == nullptr || DimOf(*table) < 1 || !FitsTable(lowering, where, layer, *table))
+  const bool fits = table != nullptr && FitsTable(lowering, where, layer, *table);
+  if (slots.empty() || !fits || lowering.IsBroken(table->name())) {
+    if (layer.has_click()) (void)lowering.OneValueSlot(where, "click", layer.click());
+    if (layer.has_show()) (void)lowering.OneValueSlot(where, "show", layer.show());
     return false;
+  }
   lowering.AddTable(*table);
   if (!lowering.main().Has(table->name())) return false;
   if (table->has_accessor()) return LowerCounted(lowering, where, name, layer, slots, *table);
@@ -185,13 +193,16 @@ bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::str
 }
 
 bool LowerFc(Lowering& lowering, const std::string& where, const std::string& name, const FcLayer& layer) {
-  if (layer.units().empty()) lowering.Problem(where, "units: missing; say how many outputs, for example units: 64");
-  for (const int units : layer.units()) {
-    if (units < 1) lowering.Problem(where, "units: must be at least 1; " + std::to_string(units));
+  if (layer.units().empty()) {
+    lowering.Missing(where, "units: an fc layer needs units, its number of outputs: units: 64");
+  }
+  if (layer.has_init()) CheckInit(lowering, where, "init", layer.init());
+  if (layer.has_bias_init()) CheckInit(lowering, where, "bias_init", layer.bias_init());
+  if (layer.has_bias_init() && !layer.bias()) {
+    lowering.Problem(where, "bias_init: the layer has no bias (bias: false) that could start with this");
   }
   const std::optional<std::string> in = lowering.JoinedInput(where, layer.in(), name + ".in");
-  const bool sizes_fit = !layer.units().empty() && *std::min_element(layer.units().begin(), layer.units().end()) > 0;
-  if (!in || !sizes_fit) return false;
+  if (!in || layer.units().empty()) return false;
   std::string x = *in;
   int64_t columns = Columns(lowering, where, x);
   if (columns == 0) return false;
@@ -229,41 +240,31 @@ bool LowerConcat(Lowering& lowering, const std::string& where, const std::string
   return lowering.Append(where, MakeOp("concat", {{"X", {*in}}}, {{"Out", {name}}}, {{"axis", kColumnAxis}}));
 }
 
-bool LowerFm(Lowering& lowering, const std::string& where, const std::string& name, const FmLayer& layer) {
-  const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
+bool LowerFm(Lowering& lowering, const LayerPart& part) {
+  const FmLayer& layer = part.desc.fm();
+  const std::optional<SlotVectors> in = VectorsOfSlots(lowering, part, layer.in(), layer.dim(), 1);
   if (!in) return false;
-  const int64_t dim = layer.has_dim() ? layer.dim() : lowering.EmbeddingDim(*in);
-  const int64_t columns = Columns(lowering, where, *in);
-  if (columns == 0) return false;
-  if (dim < 1 || columns % dim != 0) {
-    lowering.Problem(where, dim < 1 ? "dim: missing; \"" + *in + "\" is no embedding layer, so say the floats per slot"
-                                    : "dim: must divide the " + std::to_string(columns) + " columns of \"" + *in +
-                                          "\"; " + std::to_string(dim));
-    return false;
-  }
-  const std::vector<int64_t> over_slots = {1};
-  const auto var = [&](const char* part) { return name + "." + part; };
-  const auto reduce = [&](const std::string& x, const std::string& out, bool keep) {
-    return MakeOp("reduce_sum", {{"X", {x}}}, {{"Out", {out}}},
-                  {{"dim", over_slots}, {"keep_dim", keep}, {"reduce_all", false}});
+  LayerOps ops(lowering, part);
+  const auto over = [&](const std::string& x, const std::string& out, int64_t axis, bool keep) {
+    return ops.Append("reduce_sum", {{"X", {x}}}, ops.Var(out),
+                      {{"dim", std::vector<int64_t>{axis}}, {"keep_dim", keep}, {"reduce_all", false}});
   };
-  return lowering.Append(where, MakeOp("reshape2", {{"X", {*in}}}, {{"Out", {var("v")}}, {"XShape", {var("v_shape")}}},
-                                       {{"shape", std::vector<int64_t>{-1, columns / dim, dim}}})) &&
-         lowering.Append(where, reduce(var("v"), var("sum"), false)) &&
-         lowering.Append(where, MakeOp("square", {{"X", {var("sum")}}}, {{"Out", {var("sum_square")}}})) &&
-         lowering.Append(where, MakeOp("square", {{"X", {var("v")}}}, {{"Out", {var("square")}}})) &&
-         lowering.Append(where, reduce(var("square"), var("square_sum"), false)) &&
-         lowering.Append(where, MakeOp("elementwise_sub", {{"X", {var("sum_square")}}, {"Y", {var("square_sum")}}},
-                                       {{"Out", {var("difference")}}}, {{"axis", int64_t{-1}}})) &&
-         lowering.Append(where, reduce(var("difference"), var("total"), true)) &&
-         lowering.Append(where, MakeOp("scale", {{"X", {var("total")}}}, {{"Out", {name}}},
-                                       {{"scale", 0.5f}, {"bias", 0.0f}, {"bias_after_scale", true}}));
+  const std::string vectors =
+      ops.Append("reshape2", {{"X", {in->var}}}, ops.Var("v"),
+                 {{"shape", std::vector<int64_t>{-1, in->slots, in->dim}}}, "Out", {{"XShape", {ops.Var("v_shape")}}});
+  const std::string sum = over(vectors, "sum", 1, false);
+  const std::string sum_square = ops.Append("square", {{"X", {sum}}}, ops.Var("sum_square"));
+  const std::string square = ops.Append("square", {{"X", {vectors}}}, ops.Var("square"));
+  const std::string square_sum = over(square, "square_sum", 1, false);
+  const std::string difference = ops.Binary("elementwise_sub", sum_square, square_sum, ops.Var("difference"));
+  ops.Scale(over(difference, "total", 1, true), ops.name(), 0.5F);
+  return ops.is_whole();
 }
 
 bool LowerCross(Lowering& lowering, const std::string& where, const std::string& name, const CrossLayer& layer) {
   const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
-  if (layer.layers() < 1) lowering.Problem(where, "layers: must be at least 1; " + std::to_string(layer.layers()));
-  if (!in || layer.layers() < 1) return false;
+  if (layer.has_rank()) lowering.Problem(where, "rank: a rank is of a matrix: form: MATRIX");
+  if (!in || layer.has_rank()) return false;
   const int64_t columns = Columns(lowering, where, *in);
   if (columns == 0) return false;
   Initializer xavier;
@@ -292,21 +293,15 @@ bool LowerCross(Lowering& lowering, const std::string& where, const std::string&
 }
 
 bool LowerAdd(Lowering& lowering, const std::string& where, const std::string& name, const AddLayer& layer) {
-  std::vector<std::string> inputs;
-  for (const std::string& in : layer.in()) {
-    if (const std::optional<std::string> input = lowering.Input(where, "in", in)) inputs.push_back(*input);
-  }
-  if (layer.in_size() < 2) {
-    lowering.Problem(where, "in: needs two inputs or more; it has " + std::to_string(layer.in_size()));
-    return false;
-  }
-  if (static_cast<int>(inputs.size()) < layer.in_size()) return false;
+  const std::optional<std::vector<std::string>> in = lowering.Inputs(where, layer.in(), 2);
+  if (!in) return false;
+  const std::vector<std::string>& inputs = *in;
   const VarMetas& vars = lowering.main().vars();
   for (const std::string& input : inputs) {
     if (vars.find(input)->second.dims == vars.find(inputs[0])->second.dims) continue;
-    lowering.Problem(where, "in: shapes differ: \"" + inputs[0] + "\" is " +
-                                vars.find(inputs[0])->second.dims.ToString() + ", \"" + input + "\" is " +
-                                vars.find(input)->second.dims.ToString());
+    lowering.Misfit(where, "in: shapes differ: \"" + inputs[0] + "\" is " +
+                               vars.find(inputs[0])->second.dims.ToString() + ", \"" + input + "\" is " +
+                               vars.find(input)->second.dims.ToString());
     return false;
   }
   return lowering.Append(where, MakeOp("sum", {{"X", inputs}}, {{"Out", {name}}}));
@@ -323,17 +318,16 @@ bool LowerReduceSum(Lowering& lowering, const std::string& where, const std::str
 bool LowerActivation(Lowering& lowering, const std::string& where, const std::string& name,
                      const ActivationLayer& layer) {
   const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
-  if (layer.act() == NONE) lowering.Problem(where, "act: missing; RELU, SIGMOID, TANH or SOFTMAX");
+  if (layer.act() == NONE) {
+    const std::string_view what = "act: an activation layer needs act: RELU, SIGMOID, TANH or SOFTMAX";
+    layer.has_act() ? lowering.Problem(where, what) : lowering.Missing(where, what);
+  }
   if (!in || layer.act() == NONE) return false;
   return lowering.Append(where, MakeOp(ActivationOp(layer.act()), {{"X", {*in}}}, {{"Out", {name}}}));
 }
 
 bool LowerDropout(Lowering& lowering, const std::string& where, const std::string& name, const DropoutLayer& layer) {
   const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
-  if (!(layer.prob() >= 0 && layer.prob() < 1)) {
-    lowering.Problem(where, "prob: must be in [0, 1); " + ShortestNumber(layer.prob()));
-    return false;
-  }
   if (!in) return false;
   return lowering.Append(where, MakeOp("dropout", {{"X", {*in}}}, {{"Out", {name}}, {"Mask", {name + ".mask"}}},
                                        {{"dropout_prob", layer.prob()},
@@ -354,37 +348,70 @@ const google::protobuf::FieldDescriptor* KindField(const LayerDesc& layer) {
   return layer.GetReflection()->GetOneofFieldDescriptor(layer, kind);
 }
 
-bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
+/// Looks the names up that a layer gives, of which nothing else can be said. `part`: its kind.
+void CheckNames(Lowering& lowering, const std::string& where, const LayerDesc& layer,
+                const google::protobuf::Message& part) {
+  const auto& reflection = *part.GetReflection();
+  for (const char* const name : {"in", "query", "gate", "attention"}) {
+    const google::protobuf::FieldDescriptor* const field = part.GetDescriptor()->FindFieldByName(name);
+    const bool is_list = field != nullptr && field->is_repeated();
+    const int count = field == nullptr ? 0
+                      : is_list        ? reflection.FieldSize(part, field)
+                                       : reflection.HasField(part, field);
+    for (int i = 0; i < count; ++i) {
+      (void)lowering.Input(where, name,
+                           is_list ? reflection.GetRepeatedString(part, field, i) : reflection.GetString(part, field));
+    }
+  }
+  const auto look_up = [&](const auto& of_table) {
+    (void)SlotsOfIds(lowering, where, of_table.slots());
+    (void)lowering.Table(where, of_table.table());
+  };
+  if (layer.has_embedding()) look_up(layer.embedding());
+  if (layer.has_history()) look_up(layer.history());
+}
+
+bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer, bool is_in_range) {
   const google::protobuf::FieldDescriptor* field = KindField(layer);
   if (field == nullptr) {
-    lowering.Problem(where, "has no kind; add " + OneofNames<LayerDesc>("kind"));
+    lowering.Missing(where, "kind: a layer needs a kind: " + OneofNames<LayerDesc>("kind"));
     return false;
   }
   const LayerRegistry& layers = lowering.parts().layers;
-  if (!layer.has_custom()) {
-    const LayerKind* kind = layers.Find(field->name());
-    CHECK(kind != nullptr) << field->name() << " is not registered";
-    return kind->lower(lowering, {where, layer, PartAttrs({})});
-  }
+  const LayerKind* kind = layers.Find(field->name());
+  std::optional<PartAttrs> attrs = PartAttrs({});
   const std::string& name = layer.custom().class_name();
-  const LayerKind* kind = FindClass<LayerDesc>(lowering, where, layers, name);
-  if (kind == nullptr) return false;
-  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, layer.custom().attrs(), kind->attrs, name);
-  if (!attrs) return false;
+  if (layer.has_custom()) {
+    if (layer.custom().has_init()) CheckInit(lowering, where, "init", layer.custom().init());
+    kind = FindClass<LayerDesc>(lowering, where, "layer", layers, name);
+    attrs.reset();
+    if (kind != nullptr) attrs = ReadPartAttrs(lowering, where, layer.custom().attrs(), kind->attrs, name);
+  }
+  if (!attrs || !is_in_range) {
+    CheckNames(lowering, where, layer, layer.GetReflection()->GetMessage(layer, field));
+    return false;
+  }
+  CHECK(kind != nullptr) << field->name() << " is not registered";
+  if (!layer.has_custom()) return kind->lower(lowering, {where, layer, *attrs});
   return LowerClass(lowering, where, "layer of the class \"" + name + "\"", [&] {
     return kind->lower(lowering, {where, layer, *attrs}) && lowering.main().Has(layer.name());
   });
 }
 
+/// Notes what a layer's rule cannot be; false if there is something.
+bool CheckRule(Lowering& lowering, const std::string& where, const ParameterRule& rule) {
+  const size_t mistakes = lowering.mistakes().size();
+  CheckClip(lowering, where, "rule.clip", rule.has_clip() ? &rule.clip() : nullptr);
+  if (rule.clip().has_global_norm()) {
+    lowering.Problem(where,
+                     "rule.clip.global_norm: global_norm is of all gradients; it stands in the model's optimizer");
+  }
+  return lowering.mistakes().size() == mistakes;
+}
+
 /// Gives the layer's parameters what they have of their own; false, with the mistake noted, when there are none.
 bool ApplyRule(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
   if (!layer.has_rule()) return true;
-  const GradientClip* clip = layer.rule().has_clip() ? &layer.rule().clip() : nullptr;
-  CheckGradientSettings(lowering, where, layer.rule().regularization(), clip);
-  if (layer.rule().clip().has_global_norm()) {
-    lowering.Problem(where, "rule: clip: global_norm is of all gradients; it stands in the model's optimizer");
-    return false;
-  }
   const std::string own = layer.name() + ".";
   bool has_any = false;
   const VarMetas& vars = lowering.main().vars();
@@ -394,37 +421,81 @@ bool ApplyRule(Lowering& lowering, const std::string& where, const LayerDesc& la
     has_any = true;
   }
   if (has_any) return true;
-  lowering.Problem(where,
-                   layer.has_embedding()
-                       ? "rule: it has no parameters of its own; the rate and the penalties of its table stand in "
-                         "the table's optimizer"
-                       : "rule: it has no parameters that a rule could be of");
+  lowering.Problem(where, layer.has_embedding()
+                              ? "rule: an embedding layer has no parameters of its own; the rate and the penalties of "
+                                "its table stand in the table's optimizer"
+                              : "rule: the layer has no parameters that a rule could be of");
   return false;
 }
 
-/// False, with the mistake noted, when the name cannot be that of a variable.
-bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& layer, std::set<std::string>& seen) {
+/// False, with the mistake noted, when the name cannot be that of a variable. `seen`: where names were given before.
+bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& layer,
+               std::map<std::string, std::string>& seen) {
   const std::string& name = layer.name();
-  const auto taken = [&](const std::string& by) {
-    lowering.Problem(where, "name: it is the name of " + by + "; choose another");
+  const auto refuse = [&](const std::string& what) {
+    lowering.Problem(where, "name: " + what);
     return false;
   };
+  const auto taken = [&](const std::string& by) {
+    return refuse("\"" + name + "\" is the name of " + by + "; choose another for the layer");
+  };
   if (name.empty()) {
-    lowering.Problem("layer", "name: missing");
+    lowering.Missing("layer", "name: a layer needs a name");
     return false;
   }
-  if (!seen.insert(name).second) return taken("an earlier layer");
+  if (const auto [earlier, is_new] = seen.emplace(name, lowering.path() + ".name"); !is_new) {
+    lowering.Taken(where, "name: layer \"" + name + "\" is there already", earlier->second);
+    return false;
+  }
   if (name == "loss" || name == "prediction") return taken("a variable of the loss");
-  if (name.find('@') != std::string::npos) {
-    lowering.Problem(where, "name: must not contain @, which marks gradients");
-    return false;
-  }
-  for (const TableDesc& table : lowering.model().table()) {
-    if (table.name() == name) return taken("a table");
-  }
+  if (name.find('@') != std::string::npos) return refuse("the name must not contain @, which marks gradients");
+  if (FindTable(lowering.model(), name) != nullptr) return taken("a table");
   if (lowering.FindSlot(name) != nullptr) return taken("a slot");
   if (lowering.main().Has(name)) return taken("a variable inside an earlier layer");
   return true;
+}
+
+/// Appends the slots of a range; false if one does not fit. What is wrong with many slots is noted as one mistake.
+bool AddSlotsOfIds(Lowering& lowering, const std::string& where, const std::string& at,
+                   const std::vector<std::string>& names, std::vector<const SlotSpec*>* slots) {
+  std::vector<std::string> unknown;
+  std::vector<std::string> unused;
+  std::vector<std::string> of_floats;
+  std::vector<std::string> wide;
+  for (const std::string& name : names) {
+    lowering.Read(at, name);
+    const SlotSpec* const slot = lowering.FindSlot(name);
+    if (slot == nullptr) {
+      unknown.push_back(name);
+    } else if (!slot->is_used) {
+      unused.push_back(name);
+    } else if (slot->type != SlotType::kUint64) {
+      of_floats.push_back(name);
+    } else if (slot->is_dense && slot->width != 1) {
+      wide.push_back(name);
+    } else if (lowering.Slot(where, at, name) != nullptr) {
+      slots->push_back(slot);
+    } else {
+      return false;
+    }
+  }
+  const auto note = [&](const std::vector<std::string>& wrong, const std::string& before, const char* and_more,
+                        const std::string& of_one, const std::string& of_many) {
+    if (wrong.empty()) return;
+    const bool is_one = wrong.size() == 1;
+    const std::string more = is_one ? "" : and_more + std::to_string(wrong.size() - 1) + " more of this range";
+    lowering.Problem(where, at + ": " + before + "slot \"" + wrong[0] + "\"" + more + (is_one ? of_one : of_many));
+  };
+  if (!lowering.schema().all().empty()) {
+    const std::string nearest = unknown.empty() ? "" : lowering.Nearest(unknown[0], false, true);
+    note(unknown, "no ", ", nor ", nearest, nearest);
+  }
+  note(unused, "", " and ", " is not used; set its is_used: true", " are not used; set their is_used: true");
+  const std::string advice = " floats; an embedding looks up ids (" + lowering.IdAdvice() + ")";
+  note(of_floats, "", " and ", " holds" + advice, " hold" + advice);
+  note(wide, "", " and ", " is dense with several ids; make it sparse (is_dense: false) so that they are pooled",
+       " are dense with several ids; make them sparse (is_dense: false) so that they are pooled");
+  return unknown.size() + unused.size() + of_floats.size() + wide.size() == 0;
 }
 
 }  // namespace
@@ -444,30 +515,16 @@ std::vector<const SlotSpec*> SlotsOfIds(Lowering& lowering, const std::string& w
                                         const google::protobuf::RepeatedPtrField<std::string>& names_given) {
   std::vector<const SlotSpec*> slots;
   bool complete = !names_given.empty();
-  if (!complete) lowering.Problem(where, "slots: names no slot");
-  for (const std::string& range : names_given) {
-    const Result<std::vector<std::string>> names = ExpandSlotRange(range);
+  if (!complete) lowering.Missing(where, "slots: the layer needs slots: slots: \"C1..C26\"");
+  for (int i = 0; i < names_given.size(); ++i) {
+    const std::string at = "slots[" + std::to_string(i) + "]";
+    const Result<std::vector<std::string>> names = ExpandSlotRange(names_given[i]);
     if (!names.ok()) {
-      lowering.Problem(where, "slots: " + names.status().message());
+      lowering.Problem(where, at + ": " + std::string(names.status().message()));
       complete = false;
       continue;
     }
-    for (const std::string& name : *names) {
-      const SlotSpec* slot = lowering.Slot(where, "slots", name);
-      complete = complete && slot != nullptr;
-      if (slot == nullptr) continue;
-      if (slot->type != SlotType::kUint64) {
-        lowering.Problem(where,
-                         "slots: slot \"" + name + "\" holds floats; an embedding looks ids up (type: \"uint64\")");
-        complete = false;
-      } else if (slot->is_dense && slot->width != 1) {
-        lowering.Problem(where, "slots: slot \"" + name + "\" is dense with " + std::to_string(slot->width) +
-                                    " ids; make it sparse (is_dense: false) so that they are pooled");
-        complete = false;
-      } else {
-        slots.push_back(slot);
-      }
-    }
+    complete = AddSlotsOfIds(lowering, where, at, *names, &slots) && complete;
   }
   if (!complete) slots.clear();
   return slots;
@@ -477,7 +534,7 @@ int64_t Columns(Lowering& lowering, const std::string& where, const std::string&
   const Dims& dims = lowering.main().vars().find(var)->second.dims;
   const int64_t columns = dims.rank() < 2 ? 0 : dims.Product(1, dims.rank());
   if (columns > 0) return columns;
-  lowering.Problem(where, "in: \"" + var + "\" must be [batch, columns]; its shape is " + dims.ToString());
+  lowering.Misfit(where, "in: \"" + var + "\" must be [batch, columns]; its shape is " + dims.ToString());
   return 0;
 }
 
@@ -498,7 +555,7 @@ void RegisterBuiltinLayers(LayerRegistry* layers) {
   add("embedding", "looks ids up and pools their rows", Kind<LowerEmbedding, &LayerDesc::embedding>());
   add("fc", "fully connected", Kind<LowerFc, &LayerDesc::fc>());
   add("concat", "sets inputs side by side", Kind<LowerConcat, &LayerDesc::concat>());
-  add("fm", "second-order term of a factorization machine", Kind<LowerFm, &LayerDesc::fm>());
+  add("fm", "second-order term of a factorization machine", {LowerFm});
   add("cross", "cross layers of Deep & Cross", {[](Lowering& lowering, const LayerPart& part) {
         if (part.desc.cross().form() == CrossLayer::MATRIX) return LowerCrossMatrix(lowering, part);
         return LowerCross(lowering, part.where, part.desc.name(), part.desc.cross());
@@ -522,30 +579,47 @@ void RegisterBuiltinLayers(LayerRegistry* layers) {
 }
 
 void LowerLayers(Lowering& lowering) {
-  std::set<std::string> seen;
+  std::map<std::string, std::string> seen;
+  if (lowering.model().layer().empty()) {
+    lowering.Enter("model");
+    lowering.Missing("model", "layer: the model has no layers");
+  }
   for (int i = 0; i < lowering.model().layer_size(); ++i) {
-    const LayerDesc& layer = lowering.model().layer(i);
-    const std::string where = "layer \"" + layer.name() + "\"";
+    LayerDesc layer = lowering.model().layer(i);
+    const std::string name = layer.name();
+    const std::string where = "layer \"" + name + "\"";
     const std::string path = "model.layer[" + std::to_string(i) + "]";
     lowering.Enter(path);
     const bool is_named = CheckName(lowering, where, layer, seen);
+    // What a layer without a good name says is judged under a name that nobody can give.
+    if (!is_named) layer.set_name("@" + std::to_string(i));
+    const bool is_in_range = lowering.CheckRanges(where, "", layer);
+    bool is_sound = CheckRule(lowering, where, layer.rule()) && is_in_range;
     const google::protobuf::FieldDescriptor* kind = KindField(layer);
-    lowering.Enter(path + (kind == nullptr ? "" : "." + kind->name()));
-    if (is_named && LowerLayer(lowering, where, layer) && ApplyRule(lowering, where, layer)) {
-      const bool is_embedding = layer.has_embedding();
-      int dim = 0;
-      for (const TableDesc& table : lowering.tables()) {
-        if (is_embedding && table.name() == layer.embedding().table()) dim = SlotWidthOf(layer.embedding(), table);
-      }
-      if (layer.has_self_attention() && lowering.EmbeddingDim(layer.self_attention().in()) > 0) {
-        const SelfAttentionLayer& attention = layer.self_attention();
-        dim = attention.has_units() ? attention.units() : lowering.EmbeddingDim(attention.in());
-      }
-      lowering.LayerDone(layer.name(), dim);
+    if (kind == nullptr) {
+      lowering.Enter(path);
     } else {
-      lowering.LayerBroken(layer.name());
+      lowering.Enter(path + "." + kind->name(), &layer.GetReflection()->GetMessage(layer, kind), name);
     }
+    is_sound = LowerLayer(lowering, where, layer, is_in_range) && is_sound;
+    lowering.Enter(path);
+    if (!is_sound || !ApplyRule(lowering, where, layer) || !is_named) {
+      lowering.LayerBroken(name);
+      continue;
+    }
+    int dim = 0;
+    for (const TableDesc& table : lowering.tables()) {
+      if (layer.has_embedding() && table.name() == layer.embedding().table()) {
+        dim = SlotWidthOf(layer.embedding(), table);
+      }
+    }
+    if (layer.has_self_attention() && lowering.EmbeddingDim(layer.self_attention().in()) > 0) {
+      const SelfAttentionLayer& attention = layer.self_attention();
+      dim = attention.has_units() ? attention.units() : lowering.EmbeddingDim(attention.in());
+    }
+    lowering.LayerDone(name, dim);
   }
+  lowering.Enter("model");
 }
 
 }  // namespace millrace

@@ -19,6 +19,7 @@ struct LossContext {
   std::string where;     ///< what mistakes begin with
   std::string variable;  ///< its mean: "loss", of several "loss.income"
   std::string suffix;    ///< of other names: nothing, of several ".income"
+  bool is_thinned;       ///< whether model.downsample is to be made good
 
   std::string Var(const char* part) const { return variable + "." + part; }
 };
@@ -48,7 +49,8 @@ std::optional<ExampleWeights> WeightsOf(Lowering& lowering, const LossContext& l
                                         std::optional<int64_t> classes) {
   const LossDesc& desc = loss.desc;
   ExampleWeights weights;
-  if (lowering.model().downsample().correction() == DownsampleDesc::WEIGHT) weights = ThinnedOf(lowering.model());
+  const bool is_weighted = lowering.model().downsample().correction() == DownsampleDesc::WEIGHT;
+  if (loss.is_thinned && is_weighted) weights = ThinnedOf(lowering.model());
   bool fits = true;
   const auto slot = [&](const char* field, const std::string& name, std::string* to) {
     if (name.empty()) return;
@@ -59,18 +61,19 @@ std::optional<ExampleWeights> WeightsOf(Lowering& lowering, const LossContext& l
   slot("mask", desc.mask(), &weights.mask);
   weights.class_weight = {desc.class_weight().begin(), desc.class_weight().end()};
   const auto given = static_cast<int64_t>(weights.class_weight.size());
+  const auto refuse = [&](const std::string& what) {
+    lowering.Problem(loss.where, "class_weight: " + what);
+    fits = false;
+  };
   if (given > 0 && kind == "SQUARED_ERROR") {
-    lowering.Problem(loss.where, "class_weight: SQUARED_ERROR meets values and has no classes; leave it out");
-    fits = false;
+    refuse("SQUARED_ERROR meets values and has no classes; leave class_weight out");
   } else if (given > 0 && classes.has_value() && given != *classes) {
-    lowering.Problem(loss.where, "class_weight: " + kind + " has " + std::to_string(*classes) +
-                                     " classes here, and these are weights of " + std::to_string(given));
-    fits = false;
+    refuse(kind + " has " + std::to_string(*classes) + " classes here, and these are weights of " +
+           std::to_string(given));
   }
-  if (given > 0 &&
-      std::all_of(weights.class_weight.begin(), weights.class_weight.end(), [](float w) { return w == 0; })) {
-    lowering.Problem(loss.where, "class_weight: all are 0; nothing would be learnt");
-    fits = false;
+  const auto is_above_zero = [](float weight) { return weight > 0; };
+  if (given > 0 && std::none_of(weights.class_weight.begin(), weights.class_weight.end(), is_above_zero)) {
+    refuse("no class has a weight above 0: nothing would be learnt");
   }
   if (!fits) return std::nullopt;
   if (given > 0) weights.label = desc.label();
@@ -80,23 +83,30 @@ std::optional<ExampleWeights> WeightsOf(Lowering& lowering, const LossContext& l
 /// The variable of the label's slot as the loss reads it: the slot itself, or its values as floats.
 std::optional<std::string> Label(Lowering& lowering, const LossContext& loss, const SlotSpec& slot,
                                  const std::string& variable, bool as_float) {
-  if (slot.type == SlotType::kUint64 && as_float) {
-    const std::string cast = variable + ".float";
-    if (!lowering.main().Has(cast) &&
-        !lowering.Append(loss.where, MakeOp("cast", {{"X", {variable}}}, {{"Out", {cast}}},
-                                            {{"in_dtype", static_cast<int64_t>(VarType::INT64)},
-                                             {"out_dtype", static_cast<int64_t>(VarType::FP32)}}))) {
-      return std::nullopt;
-    }
-    return cast;
-  }
-  if (slot.type == SlotType::kFloat && !as_float) {
-    lowering.Problem(loss.where, "label: slot \"" + slot.name +
-                                     "\" holds floats, but this kind of loss reads a class; its type "
-                                     "must be \"uint64\"");
+  if (slot.type != SlotType::kUint64 || !as_float) return variable;
+  std::string cast = variable + ".float";
+  if (!lowering.main().Has(cast) &&
+      !lowering.Append(loss.where, MakeOp("cast", {{"X", {variable}}}, {{"Out", {cast}}},
+                                          {{"in_dtype", static_cast<int64_t>(VarType::INT64)},
+                                           {"out_dtype", static_cast<int64_t>(VarType::FP32)}}))) {
     return std::nullopt;
   }
-  return variable;
+  return cast;
+}
+
+/// The slot of the label; null, with the mistake noted, where the loss cannot read it. `kind` may be null.
+const SlotSpec* LabelSlot(Lowering& lowering, const LossContext& context, const LossKind* kind,
+                          const std::string& name) {
+  const std::string& label = context.desc.label();
+  if (label.empty()) {
+    lowering.Missing(context.where, "label: the loss needs a label, a slot: label: \"label\"");
+    return nullptr;
+  }
+  const SlotSpec* slot = lowering.OneValueSlot(context.where, "label", label);
+  if (slot == nullptr || kind == nullptr || !kind->is_of_classes || slot->type == SlotType::kUint64) return slot;
+  lowering.Problem(context.where, "label: slot \"" + label + "\" holds floats, but " + name + " reads a class (" +
+                                      lowering.IdAdvice() + ")");
+  return nullptr;
 }
 
 /// [batch, 1], or [batch, two or more]; false, with the mistake noted, otherwise.
@@ -108,27 +118,24 @@ bool CheckColumns(Lowering& lowering, const std::string& where, const std::strin
   std::string advice;
   if (one && dims.rank() == 2 && dims[1] == 2) advice = "; use CROSS_ENTROPY for two classes";
   if (!one && dims.rank() == 2 && dims[1] == 1) advice = "; use LOG_LOSS or SIGMOID_CROSS_ENTROPY for one output";
-  lowering.Problem(where, "in: " + kind + " wants " + (one ? "[batch, 1]" : "[batch, classes]") + ", but \"" + in +
-                              "\" is " + dims.ToString() + advice);
+  lowering.Misfit(where, "in: " + kind + " wants " + (one ? "[batch, 1]" : "[batch, classes]") + ", but \"" + in +
+                             "\" is " + dims.ToString() + advice);
   return false;
 }
 
-/// The variables that a loss reads; nullopt, with mistakes noted, where they do not fit it.
-std::optional<std::vector<std::string>> LossInputs(Lowering& lowering, const LossContext& context, const LossKind& kind,
+/// The variables that a loss reads; nullopt, with mistakes noted, where they do not fit it. `kind` may be null.
+std::optional<std::vector<std::string>> LossInputs(Lowering& lowering, const LossContext& context, const LossKind* kind,
                                                    const std::string& name) {
   const LossDesc& loss = context.desc;
   const std::string& where = context.where;
-  std::vector<std::string> inputs;
-  for (const std::string& in : loss.in()) {
-    if (const std::optional<std::string> input = lowering.Input(where, "in", in)) inputs.push_back(*input);
-  }
-  if (loss.in().empty()) lowering.Problem(where, "in: names no layer or slot");
-  if (kind.reads != LossKind::Reads::kAny && loss.in_size() > 1) {
-    lowering.Problem(where, "in: " + name + " reads one layer, and these are " + std::to_string(loss.in_size()));
+  if (loss.in().empty()) {
+    lowering.Missing(where, "in: the loss needs an input, the layer that predicts: in: \"...\"");
     return std::nullopt;
   }
-  if (loss.in().empty() || static_cast<int>(inputs.size()) < loss.in_size()) return std::nullopt;
-  return inputs;
+  std::optional<std::vector<std::string>> inputs = lowering.Inputs(where, loss.in(), 1);
+  if (kind == nullptr || kind->reads == LossKind::Reads::kAny || loss.in_size() == 1) return inputs;
+  lowering.Problem(where, "in: " + name + " reads one layer, and these are " + std::to_string(loss.in_size()));
+  return std::nullopt;
 }
 
 /// What one operator, which writes part.each(), gives.
@@ -274,7 +281,7 @@ std::optional<std::string> Weighed(Lowering& lowering, const LossContext& loss, 
 std::optional<float> ShiftOf(Lowering& lowering, const LossContext& loss, const std::string& kind) {
   const ExampleWeights thinned = ThinnedOf(lowering.model());
   const DownsampleDesc& desc = lowering.model().downsample();
-  if (thinned.thinned.empty() || desc.correction() != DownsampleDesc::PREDICTION) return 0.0F;
+  if (!loss.is_thinned || thinned.thinned.empty() || desc.correction() != DownsampleDesc::PREDICTION) return 0.0F;
   const std::string otherwise = "; say correction: WEIGHT in model.downsample, or train on all examples";
   if (kind != "SIGMOID_CROSS_ENTROPY" && kind != "LOG_LOSS") {
     lowering.Problem(loss.where, "kind: the prediction of " + kind +
@@ -290,33 +297,34 @@ std::optional<float> ShiftOf(Lowering& lowering, const LossContext& loss, const 
   return desc.value() == 0 ? std::log(desc.rate()) : -std::log(desc.rate());
 }
 
+/// The kind of a loss; null, with the mistake noted, when there is none of its name.
+const LossKind* KindOfLoss(Lowering& lowering, const std::string& where, const LossDesc& loss,
+                           const std::string& name) {
+  if (loss.has_kind() && loss.has_class_name()) {
+    lowering.Problem(where, "class_name: the loss has a kind, too; leave one of them out");
+    return nullptr;
+  }
+  return FindClass<LossDesc>(lowering, where, "loss", lowering.parts().losses, name);
+}
+
 /// The examples' loss and predictions of one loss; nullopt, with mistakes noted, when it cannot be lowered.
 std::optional<LoweredTask> LowerTask(Lowering& lowering, const LossContext& context, std::string* each) {
   const LossDesc& loss = context.desc;
   const std::string& where = context.where;
-  if (loss.has_kind() && loss.has_class_name()) {
-    lowering.Problem(where, "class_name: the loss has a kind, " + LossDesc::Kind_Name(loss.kind()) + "; leave one out");
-    return std::nullopt;
-  }
   const std::string name = loss.has_class_name() ? loss.class_name() : LossDesc::Kind_Name(loss.kind());
-  const Result<const LossKind*> found = lowering.parts().losses.Get(name);
-  if (!found.ok()) {
-    lowering.Problem(where, "class_name: " + found.status().message());
-    return std::nullopt;
-  }
-  const LossKind& kind = **found;
-  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, loss.attrs(), kind.attrs, name);
-  if (!(loss.l2() >= 0)) lowering.Problem(where, "l2: must not be negative; " + ShortestNumber(loss.l2()));
+  const LossKind* kind = KindOfLoss(lowering, where, loss, name);
   const std::optional<std::vector<std::string>> in = LossInputs(lowering, context, kind, name);
-  if (loss.label().empty()) lowering.Problem(where, "label: names no slot");
-  const SlotSpec* slot = loss.label().empty() ? nullptr : lowering.OneValueSlot(where, "label", loss.label());
+  const SlotSpec* slot = LabelSlot(lowering, context, kind, name);
   using Reads = LossKind::Reads;
+  const Reads reads = kind == nullptr ? Reads::kAny : kind->reads;
   const bool fits =
-      in && (kind.reads == Reads::kAny || CheckColumns(lowering, where, name, (*in)[0], kind.reads == Reads::kColumn));
+      in && (reads == Reads::kAny || CheckColumns(lowering, where, name, (*in)[0], reads == Reads::kColumn));
   std::optional<int64_t> classes;
-  if (kind.reads == Reads::kColumn) classes = 2;
-  if (fits && kind.reads == Reads::kClasses) classes = lowering.main().vars().find((*in)[0])->second.dims[1];
+  if (reads == Reads::kColumn) classes = 2;
+  if (fits && reads == Reads::kClasses) classes = lowering.main().vars().find((*in)[0])->second.dims[1];
   const std::optional<ExampleWeights> weights = WeightsOf(lowering, context, name, classes);
+  if (kind == nullptr) return std::nullopt;
+  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, loss.attrs(), kind->attrs, name);
   if (!fits || slot == nullptr || !attrs || !weights) return std::nullopt;
 
   LoweredTask task;
@@ -337,12 +345,12 @@ std::optional<LoweredTask> LowerTask(Lowering& lowering, const LossContext& cont
     if (!AppendWeights(lowering, where, all, task.weights, counted)) return std::nullopt;
     if (!counted.empty()) label = counted;
   }
-  const std::optional<std::string> read = Label(lowering, context, *slot, label, !kind.is_of_classes);
+  const std::optional<std::string> read = Label(lowering, context, *slot, label, !kind->is_of_classes);
   if (!read) return std::nullopt;
   const std::optional<float> shift = ShiftOf(lowering, context, name);
   if (!shift) return std::nullopt;
   const LossPart part{*in, *read, *attrs, where, context.variable, "prediction" + context.suffix, *shift};
-  std::optional<ExampleLoss> lowered = LowerExamples(lowering, kind, name, part);
+  std::optional<ExampleLoss> lowered = LowerExamples(lowering, *kind, name, part);
   if (!lowered) return std::nullopt;
   task.predictions = std::move(lowered->predictions);
   if (name == "SIGMOID_CROSS_ENTROPY" || name == "SOFTMAX_CROSS_ENTROPY") task.logit = (*in)[0];
@@ -352,21 +360,29 @@ std::optional<LoweredTask> LowerTask(Lowering& lowering, const LossContext& cont
   return task;
 }
 
-/// Notes mistakes in the names of several losses; those without a mistake are in `*names`.
+/// Notes mistakes in the names of losses; those without a mistake are in `*names`.
 void CheckLossNames(Lowering& lowering, std::set<std::string>* names) {
-  for (int i = 0; i < lowering.model().loss_size(); ++i) {
-    const std::string& name = lowering.model().loss(i).name();
-    lowering.Enter("model.loss[" + std::to_string(i) + "]");
+  const auto& losses = lowering.model().loss();
+  std::map<std::string, std::string> seen;
+  for (int i = 0; i < losses.size(); ++i) {
+    const std::string& name = losses[i].name();
+    const std::string path = "model.loss[" + std::to_string(i) + "]";
+    const std::string where = "loss \"" + name + "\"";
+    lowering.Enter(path);
     if (name.empty()) {
-      lowering.Problem(kWhere, "name: missing; of several losses each has one, as name: \"click\"");
-    } else if (const std::string wrong = NameMistake(name); !wrong.empty()) {
-      lowering.Problem("loss \"" + name + "\"", "name: " + wrong);
-    } else if (!names->insert(name).second) {
-      lowering.Problem("loss \"" + name + "\"", "name: it is the name of an earlier loss; choose another");
-    } else if (lowering.main().Has("loss." + name) || lowering.main().Has("prediction." + name)) {
-      lowering.Problem("loss \"" + name + "\"", "name: a layer has its variable's name, loss." + name +
-                                                    " or prediction." + name + "; choose another");
-      names->erase(name);
+      if (losses.size() > 1) lowering.Missing(kWhere, "name: of several losses each needs a name: name: \"click\"");
+      continue;
+    }
+    if (const std::string wrong = NameMistake(name); !wrong.empty()) {
+      lowering.Problem(where, "name: " + wrong);
+    } else if (const auto [earlier, is_new] = seen.emplace(name, path + ".name"); !is_new) {
+      lowering.Taken(where, "name: loss \"" + name + "\" is there already", earlier->second);
+    } else if (losses.size() > 1 &&
+               (lowering.main().Has("loss." + name) || lowering.main().Has("prediction." + name))) {
+      lowering.Problem(
+          where, "name: a layer has its variable's name, loss." + name + " or prediction." + name + "; choose another");
+    } else {
+      names->insert(name);
     }
   }
 }
@@ -378,19 +394,19 @@ bool CheckDownsample(Lowering& lowering) {
   const DownsampleDesc& desc = lowering.model().downsample();
   const size_t mistakes = lowering.mistakes().size();
   if (desc.label().empty()) {
-    lowering.Problem("downsample", "label: names no slot");
+    lowering.Missing("downsample", "label: downsample needs a label, whose examples are left out: label: \"click\"");
   } else {
     (void)lowering.OneValueSlot("downsample", "label", desc.label());
   }
-  if (!(desc.rate() > 0 && desc.rate() <= 1)) {
-    lowering.Problem("downsample", "rate: must be above 0 and at most 1; " + ShortestNumber(desc.rate()));
+  if (!desc.has_rate()) {
+    lowering.Missing("downsample", "rate: downsample needs a rate, the share that stays: rate: 0.1");
   }
+  (void)lowering.CheckRanges("downsample", "", desc);
   if (desc.correction() == DownsampleDesc::PREDICTION && desc.value() != 0 && desc.value() != 1) {
     lowering.Problem("downsample",
                      "value: a prediction is corrected for examples of the label 0 or 1; for others say "
                      "correction: WEIGHT");
   }
-  lowering.Enter("model.loss");
   return lowering.mistakes().size() == mistakes;
 }
 
@@ -429,32 +445,32 @@ bool AppendWeightsOfMetric(Lowering& lowering, const std::string& where, const E
 
 LoweredLoss LowerLoss(Lowering& lowering) {
   const ModelDesc& model = lowering.model();
-  lowering.Enter("model.loss");
+  const bool is_thinned = CheckDownsample(lowering);
+  bool is_whole = is_thinned;
+  lowering.Enter("model");
   if (model.loss().empty()) {
-    lowering.Problem(kWhere, "missing; add loss { kind: ... in: \"LAYER\" label: \"SLOT\" }");
+    lowering.Missing("model", "loss: the model has no loss: loss { kind: LOG_LOSS in: \"...\" label: \"...\" }");
     return {};
   }
-  if (!CheckDownsample(lowering)) return {};
   const bool is_one = model.loss_size() == 1;
   std::set<std::string> names;
-  if (!is_one) CheckLossNames(lowering, &names);
+  CheckLossNames(lowering, &names);
   LoweredLoss all;
   std::vector<std::string> terms;
   double l2 = 0;
   double total_weight = 0;
-  bool is_whole = is_one || static_cast<int>(names.size()) == model.loss_size();
   const bool is_plain =
       is_one && model.loss(0).weight() == 1 && !(model.loss(0).l2() > 0 && !lowering.weights().empty());
   for (int i = 0; i < model.loss_size(); ++i) {
     const LossDesc& loss = model.loss(i);
-    lowering.Enter("model.loss[" + std::to_string(i) + "]");
-    if (!is_one && !names.contains(loss.name())) continue;
-    const std::string suffix = is_one ? "" : "." + loss.name();
+    // What a loss without a good name says is judged under a name that nobody can give.
+    const bool is_named = names.erase(loss.name()) == 1 || (is_one && loss.name().empty());
+    const std::string name = is_named ? loss.name() : "@" + std::to_string(i);
+    lowering.Enter("model.loss[" + std::to_string(i) + "]", &loss);
+    const std::string suffix = is_one ? "" : "." + name;
     const LossContext context{loss, is_one ? std::string(kWhere) : "loss \"" + loss.name() + "\"", "loss" + suffix,
-                              suffix};
-    if (!(loss.weight() >= 0 && std::isfinite(loss.weight()))) {
-      lowering.Problem(context.where, "weight: must be 0 or more; " + ShortestNumber(loss.weight()));
-    }
+                              suffix, is_thinned};
+    is_whole = lowering.CheckRanges(context.where, "", loss) && is_named && is_whole;
     l2 += static_cast<double>(loss.l2());
     total_weight += static_cast<double>(loss.weight());
     std::string each;
@@ -476,8 +492,11 @@ LoweredLoss LowerLoss(Lowering& lowering) {
     terms.push_back(std::move(mean));
     all.tasks.push_back(std::move(*task));
   }
-  lowering.Enter("model.loss");
-  if (total_weight == 0) lowering.Problem(kWhere, "weight: it is 0 in every loss; nothing would be learnt");
+  if (total_weight == 0) {
+    lowering.Enter("model.loss[0]");
+    lowering.Problem(kWhere, "weight: no loss has a weight above 0: nothing would be learnt");
+  }
+  lowering.Enter("model");
   if (!is_whole) return {};
   if (!is_plain && !AppendTotal(lowering, std::move(terms), l2)) return {};
   all.loss = "loss";

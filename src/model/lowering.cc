@@ -1,6 +1,10 @@
 #include "model/lowering.h"
 
+#include <google/protobuf/reflection.h>
+
 #include <algorithm>
+
+#include "program/field_traits.h"
 
 namespace millrace {
 
@@ -24,18 +28,68 @@ Lowering::Lowering(const ModelDesc& model, const SlotSchema& schema, const Model
   for (const SlotSpec& slot : schema.all()) slots_.emplace(slot.name, &slot);
 }
 
-void Lowering::Problem(std::string_view where, std::string_view what) {
-  const std::string_view field = what.substr(0, what.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));
-  const bool has_field = !field.empty() && what.substr(field.size()).starts_with(": ");
-  mistakes_.push_back(
-      {has_field ? path_ + "." + std::string(field) : path_, std::string(where) + ": " + std::string(what)});
+void Lowering::Enter(std::string path, const google::protobuf::Message* part, std::string layer) {
+  path_ = std::move(path);
+  part_ = part;
+  layer_ = std::move(layer);
 }
 
-Status Lowering::ToStatus() const {
-  if (mistakes_.empty()) return Status::Ok();
-  std::string text;
-  for (const ModelMistake& mistake : mistakes_) text += (text.empty() ? "" : "\n") + mistake.message;
-  return InvalidConfig(text);
+void Lowering::NoteWhole(std::string_view where, std::string_view what, ConfigMistake::Kind kind) {
+  mistakes_.push_back({path_, std::string(where) + ": " + std::string(what), kind});
+  lines_ += (lines_.empty() ? "" : "\n") + mistakes_.back().message;
+}
+
+void Lowering::Note(std::string_view where, std::string_view what, ConfigMistake::Kind kind) {
+  const std::string_view field = what.substr(0, what.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.[]"));
+  if (field.empty() || !what.substr(field.size()).starts_with(": ")) return NoteWhole(where, what, kind);
+  lines_ += (lines_.empty() ? "" : "\n") + std::string(where);
+  const std::string_view text = what.substr(field.size() + 2);
+  // "adam.lr: lr must be ..." is said as "adam: lr must be ...".
+  for (size_t begin = 0, end = 0; begin < field.size(); begin = end + 1) {
+    end = std::min(field.find('.', begin), field.size());
+    const std::string_view name = field.substr(begin, std::min(field.find('[', begin), end) - begin);
+    if (end < field.size() || !text.starts_with(name)) lines_ += ": " + std::string(name);
+  }
+  lines_ += ": " + std::string(text);
+  mistakes_.push_back({path_ + "." + std::string(field), std::string(text), kind});
+}
+
+void Lowering::Taken(std::string_view where, std::string_view what, std::string earlier) {
+  Problem(where, what);
+  mistakes_.back().earlier = std::move(earlier);
+}
+
+bool Lowering::CheckRanges(std::string_view where, const std::string& prefix,
+                           const google::protobuf::Message& message) {
+  const std::vector<OutOfRange> all = FindOutOfRange(message);
+  for (const OutOfRange& wrong : all) {
+    const std::string_view name = std::string_view(wrong.path).substr(wrong.path.rfind('.') + 1);
+    Problem(where, prefix + wrong.path + ": " + std::string(name.substr(0, name.find('['))) + " " + wrong.what);
+  }
+  return all.empty();
+}
+
+void Lowering::ForgetMistakes() {
+  mistakes_.clear();
+  lines_.clear();
+}
+
+Status Lowering::ToStatus() const { return mistakes_.empty() ? Status::Ok() : InvalidConfig(lines_); }
+
+void Lowering::Read(std::string_view field, const std::string& name) {
+  if (!name.empty()) reads_.push_back({layer_, name, path_ + "." + std::string(field)});
+}
+
+std::string Lowering::ElementOf(std::string_view field, const std::string& name) const {
+  std::string path(field);
+  const google::protobuf::FieldDescriptor* list =
+      part_ == nullptr ? nullptr : part_->GetDescriptor()->FindFieldByName(path);
+  if (list == nullptr || !list->is_repeated() || list->cpp_type() != list->CPPTYPE_STRING) return path;
+  const auto names = part_->GetReflection()->GetRepeatedFieldRef<std::string>(*part_, list);
+  for (int i = 0; i < names.size(); ++i) {
+    if (names.Get(i) == name) return path + "[" + std::to_string(i) + "]";
+  }
+  return path;
 }
 
 namespace {
@@ -59,7 +113,7 @@ bool Lowering::Append(std::string_view where, OpDesc op, OpRole role) {
     }
   }
   const Status status = main().Append(std::move(op), role);
-  if (!status.ok()) Problem(where, status.message());
+  if (!status.ok()) NoteWhole(where, status.message(), ConfigMistake::Kind::kShape);
   return status.ok();
 }
 
@@ -81,50 +135,68 @@ std::string Lowering::Nearest(const std::string& name, bool with_layers, bool wi
 }
 
 std::optional<std::string> Lowering::Input(std::string_view where, std::string_view field, const std::string& name) {
-  const std::string prefix = std::string(field) + ": ";
+  if (name.empty()) {
+    Missing(where, std::string(field) + ": the layer needs an input: " + std::string(field) + ": \"...\"");
+    return std::nullopt;
+  }
+  const std::string at = ElementOf(field, name);
+  Read(at, name);
   if (layers_.contains(name)) return name;
   if (broken_.contains(name)) return std::nullopt;
-  for (const LayerDesc& layer : model_->layer()) {
-    if (layer.name() != name) continue;
-    Problem(where, prefix + "layer \"" + name + "\" comes later; put it before this one");
+  const SlotSpec* slot = FindSlot(name);
+  const auto refuse = [&](const std::string& what) {
+    Problem(where, at + ": " + what);
     return std::nullopt;
-  }
-  const SlotSpec* found = FindSlot(name);
-  if (found == nullptr || !found->is_used) {
-    if (name.empty()) {
-      Problem(where, prefix + "names no layer or slot");
-    } else {
-      Problem(where, prefix + "no layer or slot \"" + name + "\"" + Nearest(name, true, true));
+  };
+  if (slot == nullptr) {
+    const auto is_later = [&name](const LayerDesc& layer) { return layer.name() == name; };
+    if (std::any_of(model_->layer().begin(), model_->layer().end(), is_later)) {
+      return refuse("layer \"" + name + "\" comes later; put it before this one");
     }
-    return std::nullopt;
+    // Without any slot, which is reported elsewhere, every name would look wrong.
+    if (schema_->all().empty()) return std::nullopt;
+    return refuse("no layer or slot \"" + name + "\"" + Nearest(name, true, true));
   }
-  const SlotSpec& slot = *found;
-  if (!slot.is_dense || slot.type != SlotType::kFloat) {
-    Problem(where, prefix + "slot \"" + name + "\" is " + (slot.is_dense ? "of type uint64" : "sparse") +
-                       "; a layer reads dense float slots, others go through an embedding layer");
-    return std::nullopt;
+  if (slot->is_used && !slot->is_dense) {
+    return refuse("slot \"" + name + "\" is sparse; it becomes a vector through an embedding layer");
   }
-  if (Slot(where, field, name) == nullptr) return std::nullopt;
+  if (slot->is_used && slot->type != SlotType::kFloat) {
+    return refuse("slot \"" + name + "\" holds ids; a layer reads floats (" +
+                  (schema_->is_of_features() ? "a feature without " + IdAdvice() : "type: \"float\"") +
+                  ") or an embedding of them");
+  }
+  if (Slot(where, at, name) == nullptr) return std::nullopt;
   return name;
+}
+
+std::string Lowering::IdAdvice() const {
+  return schema_->is_of_features() ? "id {}, hash {} or vocabulary {}" : "type: \"uint64\"";
+}
+
+std::optional<std::vector<std::string>> Lowering::Inputs(std::string_view where,
+                                                         const google::protobuf::RepeatedPtrField<std::string>& in,
+                                                         int least) {
+  std::vector<std::string> inputs;
+  for (const std::string& name : in) {
+    if (const std::optional<std::string> input = Input(where, "in", name)) inputs.push_back(*input);
+  }
+  if (in.empty()) {
+    Missing(where, std::string("in: the layer needs ") +
+                       (least < 2 ? "an input: in: \"...\"" : "two inputs or more: in: [\"a\", \"b\"]"));
+  } else if (in.size() < least) {
+    Problem(where, "in: the layer needs two inputs or more: in: [\"a\", \"b\"]");
+  }
+  if (in.size() < least || static_cast<int>(inputs.size()) < in.size()) return std::nullopt;
+  return inputs;
 }
 
 std::optional<std::string> Lowering::JoinedInput(std::string_view where,
                                                  const google::protobuf::RepeatedPtrField<std::string>& in,
                                                  const std::string& joined) {
-  std::vector<std::string> names;
-  bool complete = true;
-  for (const std::string& name : in) {
-    const std::optional<std::string> input = Input(where, "in", name);
-    complete = complete && input.has_value();
-    if (input) names.push_back(*input);
-  }
-  if (in.empty()) {
-    Problem(where, "in: names no layer or slot");
-    return std::nullopt;
-  }
-  if (!complete) return std::nullopt;
-  if (names.size() == 1) return names[0];
-  if (!Append(where, MakeOp("concat", {{"X", names}}, {{"Out", {joined}}}, {{"axis", int64_t{1}}}))) {
+  const std::optional<std::vector<std::string>> names = Inputs(where, in, 1);
+  if (!names) return std::nullopt;
+  if (names->size() == 1) return names->front();
+  if (!Append(where, MakeOp("concat", {{"X", *names}}, {{"Out", {joined}}}, {{"axis", int64_t{1}}}))) {
     return std::nullopt;
   }
   return joined;
@@ -136,11 +208,15 @@ const SlotSpec* Lowering::FindSlot(std::string_view name) const {
 }
 
 const SlotSpec* Lowering::Slot(std::string_view where, std::string_view field, const std::string& name) {
+  // Layers say themselves what they compute with: one may only count by a label.
+  reads_.push_back({"", name, path_ + "." + std::string(field)});
   const SlotSpec* found = FindSlot(name);
   if (found == nullptr || !found->is_used) {
     const bool is_unused = found != nullptr;
-    Problem(where, std::string(field) + (is_unused ? ": slot \"" + name + "\" is not used; set its is_used: true"
-                                                   : ": no slot \"" + name + "\"" + Nearest(name, false, true)));
+    if (is_unused || !schema_->all().empty()) {
+      Problem(where, std::string(field) + (is_unused ? ": slot \"" + name + "\" is not used; set its is_used: true"
+                                                     : ": no slot \"" + name + "\"" + Nearest(name, false, true)));
+    }
     return nullptr;
   }
   const SlotSpec& slot = *found;
@@ -187,20 +263,32 @@ bool Lowering::HasOwnNames(const std::string& layer) const {
 }
 
 const TableDesc* Lowering::Table(std::string_view where, const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const TableDesc& table : model_->table()) {
-    if (table.name() == name) return &table;
-    names.push_back(table.name());
-  }
   if (name.empty()) {
-    Problem(where, "table: names no table");
-  } else {
-    Problem(where, "table: no table \"" + name + "\"" + DidYouMean(name, names));
+    Missing(where, "table: the layer needs a table: table: \"...\"");
+    return nullptr;
   }
+  Read("table", name);
+  if (const TableDesc* table = FindTable(*model_, name)) return table;
+  std::vector<std::string> names;
+  for (const TableDesc& table : model_->table()) {
+    if (!table.name().empty()) names.push_back(table.name());
+  }
+  // A table without a name, which is reported, may be the one.
+  if (names.empty() && !model_->table().empty()) return nullptr;
+  Problem(where, "table: " + (names.empty() ? "no table \"" + name + "\"; the model has none: table { name: \"" + name +
+                                                  "\" dim: 16 }"
+                                            : NoSuchName("table", name, names)));
   return nullptr;
 }
 
 void Lowering::LayerDone(const std::string& name, int embedding_dim) { layers_[name] = embedding_dim; }
+
+bool Lowering::IsBrokenOther(const std::string& layer) const {
+  return broken_.contains(layer) &&
+         std::any_of(model_->layer().begin(), model_->layer().end(), [&layer](const LayerDesc& one) {
+           return one.name() == layer && !one.has_embedding() && !one.has_self_attention();
+         });
+}
 
 int Lowering::EmbeddingDim(const std::string& layer) const {
   const auto it = layers_.find(layer);

@@ -7,17 +7,20 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "batch/slot_schema.h"
 #include "core/caught.h"
 #include "core/edit_distance.h"
+#include "core/name_list.h"
 #include "model.pb.h"
 #include "model/model_compiler.h"
 #include "model/model_parts.h"
 #include "program/backward.h"
 #include "program/block_builder.h"
+#include "program/model_judgement.h"
 
 namespace millrace {
 
@@ -47,21 +50,42 @@ class Lowering {
   void EnterBlock(BlockBuilder* block) { block_ = block; }
   BlockBuilder& startup() { return startup_; }
 
-  /// Mistakes from here on are in this part of the configuration: "model.layer[2].fc".
-  void Enter(std::string path) { path_ = std::move(path); }
-  /// Notes a mistake: `where: what`; what begins with the field that is to blame, if one is: "in: ...".
-  void Problem(std::string_view where, std::string_view what);
-  const std::vector<ModelMistake>& mistakes() const { return mistakes_; }
+  /// Mistakes and reads from here on are in this part of the configuration: "model.layer[2].fc". `part` is its message,
+  /// which must outlive that; `layer` is the layer that computes with what is read.
+  void Enter(std::string path, const google::protobuf::Message* part = nullptr, std::string layer = {});
+  const std::string& path() const { return path_; }
+  /// Notes a mistake. `what` starts with the path of the field that is to blame, if one is: "in[1]: ...", "adam.lr:
+  /// ...". The mistake of a field stands at its place in the file, so its sentence names neither `where` nor the field.
+  void Problem(std::string_view where, std::string_view what) { Note(where, what, ConfigMistake::Kind::kPlain); }
+  /// As Problem, of a field that is not set.
+  void Missing(std::string_view where, std::string_view what) { Note(where, what, ConfigMistake::Kind::kMissing); }
+  /// As Problem, of sizes that do not fit.
+  void Misfit(std::string_view where, std::string_view what) { Note(where, what, ConfigMistake::Kind::kShape); }
+  /// As Problem, of a name that the field at `earlier` has already.
+  void Taken(std::string_view where, std::string_view what, std::string earlier);
+  /// Notes the numbers of a message that its schema does not allow; false if there are some. `prefix`: of its fields.
+  bool CheckRanges(std::string_view where, const std::string& prefix, const google::protobuf::Message& message);
+  const std::vector<ConfigMistake>& mistakes() const { return mistakes_; }
   /// For who goes on after a mistake.
-  void ForgetMistakes() { mistakes_.clear(); }
+  void ForgetMistakes();
+  /// All mistakes, a line each: `where: field: what`.
   Status ToStatus() const;
+
+  /// Notes that the layer that was entered computes with `name`, which the field at `field` names.
+  void Read(std::string_view field, const std::string& name);
+  const std::vector<ModelRead>& reads() const { return reads_; }
+  /// The path of `name` in the list `field` of the part that was entered: "in[1]"; `field` itself if it is no list.
+  std::string ElementOf(std::string_view field, const std::string& name) const;
 
   /// Appends to main; false, with the mistake noted, when the operator is unknown or the shapes do not fit.
   bool Append(std::string_view where, OpDesc op, OpRole role = OpRole::kForward);
 
   /// The variable of a layer or of a dense float slot that `field` names; nothing, with the mistake noted, for others.
   std::optional<std::string> Input(std::string_view where, std::string_view field, const std::string& name);
-  /// As Input, of one or several; several are set side by side in the variable `joined`.
+  /// As Input, of all names of `in`, of which there are `least` or more.
+  std::optional<std::vector<std::string>> Inputs(std::string_view where,
+                                                 const google::protobuf::RepeatedPtrField<std::string>& in, int least);
+  /// As Inputs of one or several, which are set side by side in the variable `joined`.
   std::optional<std::string> JoinedInput(std::string_view where,
                                          const google::protobuf::RepeatedPtrField<std::string>& in,
                                          const std::string& joined);
@@ -69,6 +93,10 @@ class Lowering {
   const SlotSpec* Slot(std::string_view where, std::string_view field, const std::string& name);
   /// As Slot, of one that has one value an example.
   const SlotSpec* OneValueSlot(std::string_view where, std::string_view field, const std::string& name);
+  /// `; did you mean "NAME"?` for the nearest layer or used slot, or nothing.
+  std::string Nearest(const std::string& name, bool with_layers, bool with_slots) const;
+  /// How a slot comes to hold ids, as advice.
+  std::string IdAdvice() const;
   /// The slot of this name, used or not, without a search; null: there is none.
   const SlotSpec* FindSlot(std::string_view name) const;
   /// Whether no other name of the model can be one that begins with `layer` and a dot.
@@ -113,19 +141,25 @@ class Lowering {
   Status Reload();
 
   void LayerDone(const std::string& name, int embedding_dim);
-  /// The layer could not be lowered; who uses it is left out without another message.
+  /// The layer or table could not be lowered; who uses it is left out without another message.
   void LayerBroken(const std::string& name) { broken_.insert(name); }
+  /// Whether a layer or a table of this name has mistakes that were noted.
+  bool IsBroken(const std::string& name) const { return broken_.contains(name); }
+  /// Whether it is such a layer, and of a kind that has no slots side by side.
+  bool IsBrokenOther(const std::string& layer) const;
   /// Floats per slot of an embedding layer; 0 for others.
   int EmbeddingDim(const std::string& layer) const;
 
   /// Dense weights (not biases, not tables), in order.
   const std::vector<std::string>& weights() const { return known_.weights; }
-  const std::set<std::string>& used_slots() const { return used_slots_; }
   /// Tables with defaults filled in.
   const std::vector<TableDesc>& tables() const { return known_.tables; }
 
  private:
-  std::string Nearest(const std::string& name, bool with_layers, bool with_slots) const;
+  void Note(std::string_view where, std::string_view what, ConfigMistake::Kind kind);
+  /// As Note, of the part that was entered as a whole: what an operator says may begin as if it named a field.
+  void NoteWhole(std::string_view where, std::string_view what, ConfigMistake::Kind kind);
+  void DeclareTable(const TableDesc& full);
 
   const ModelDesc* model_;
   const SlotSchema* schema_;
@@ -135,11 +169,15 @@ class Lowering {
   BlockBuilder startup_;
   BlockBuilder* block_ = nullptr;
   std::string path_ = "model";
-  std::vector<ModelMistake> mistakes_;
+  const google::protobuf::Message* part_ = nullptr;
+  std::string layer_;
+  std::vector<ConfigMistake> mistakes_;
+  std::string lines_;  ///< of the mistakes, for ToStatus
+  std::vector<ModelRead> reads_;
   std::map<std::string, int, std::less<>> layers_;  // finished ones, with their embedding dim
   std::set<std::string, std::less<>> broken_;
   std::map<std::string_view, const SlotSpec*> slots_;
-  std::set<std::string> used_slots_;
+  std::unordered_set<std::string> used_slots_;
   StateNames state_names_;
   Known known_;
 };
@@ -160,29 +198,36 @@ void RegisterBuiltinInitializers(InitializerRegistry* initializers);
 /// The escape hatch: any registered operator.
 bool LowerOpLayer(Lowering& lowering, const LayerPart& part);
 /// The attributes that are given, in their order, as `known` has them; nullopt, with mistakes noted of what it has not.
-/// `owner`: `operator "relu"`.
+/// `owner`: `operator "relu"`; `path`: of `given` in the part that was entered.
 std::optional<std::vector<std::pair<std::string, AttrValue>>> ReadAttrs(
     Lowering& lowering, std::string_view where, const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
-    const std::vector<AttrInfo>& known, const std::string& owner);
+    const std::vector<AttrInfo>& known, const std::string& owner, const std::string& path = "attrs");
 /// The same with defaults for a part of the model that is of the class `name`.
 std::optional<PartAttrs> ReadPartAttrs(Lowering& lowering, std::string_view where,
                                        const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
-                                       const std::vector<AttrInfo>& known, const std::string& name);
-/// What is registered under the name that a part of the model gives as its `class_name`; null, with the mistake noted,
-/// for one that is not there or has a field `T::kind` of its own.
+                                       const std::vector<AttrInfo>& known, const std::string& name,
+                                       const std::string& path = "attrs");
+/// What is registered as a `what` under the name that a part of the model gives as its `class_name`; null, with the
+/// mistake noted, for one that is not there or has a field `T::kind` of its own.
 template <class T, class Kind>
-const Kind* FindClass(Lowering& lowering, std::string_view where, const Registry<Kind>& registry,
-                      const std::string& name) {
-  const google::protobuf::FieldDescriptor* field = T::descriptor()->FindFieldByName(name);
-  if (field != nullptr && field->containing_oneof() != nullptr) {
-    lowering.Problem(where,
-                     "class_name: \"" + name + "\" is no class of a plugin: write " + name + " in place of custom");
+const Kind* FindClass(Lowering& lowering, std::string_view where, std::string_view what, const Registry<Kind>& registry,
+                      const std::string& name, const std::string& path = "class_name") {
+  if (name.empty()) {
+    lowering.Missing(where,
+                     path + ": class_name must be the name under which a plugin registers the " + std::string(what));
     return nullptr;
   }
-  const Result<const Kind*> found = registry.Get(name);
-  if (found.ok()) return *found;
-  lowering.Problem(where, "class_name: " + found.status().message());
-  return nullptr;
+  const google::protobuf::FieldDescriptor* field = T::descriptor()->FindFieldByName(name);
+  if (field != nullptr && field->containing_oneof() != nullptr) {
+    lowering.Problem(where, path + ": \"" + name + "\" is no class of a plugin: write " + name + " in place of custom");
+    return nullptr;
+  }
+  const Kind* found = registry.Find(name);
+  if (found == nullptr) {
+    lowering.Problem(
+        where, path + ": " + NoSuchName(what, name, registry.names(), lowering.main().registry().plugin_advice()));
+  }
+  return found;
 }
 
 /// Runs what a plugin may have brought, for `who`: what it throws, or that it fails without a word, is noted as a
@@ -250,7 +295,10 @@ ProgramDesc CloneForTest(const ProgramDesc& program);
 /// Makes such a copy of a program that already is one.
 void MakeForTest(ProgramDesc* program);
 
-void CheckOptimizers(Lowering& lowering);
+/// Mistakes in how parameters start, apart from an unknown class; `path`: the field of the entered part.
+void CheckInit(Lowering& lowering, std::string_view where, const std::string& path, const Initializer& init);
+/// Mistakes in the optimizers of the model and of its tables. `is_needed`: the model's must be there.
+void CheckOptimizers(Lowering& lowering, bool is_needed = true);
 /// Notes where the forward part of `main` reads rows of an accessor, but for one that hides counts, in another way than
 /// by cvm, whose gradient alone brings their shows and clicks.
 void CheckCounts(Lowering& lowering, const ProgramDesc& main);
@@ -259,9 +307,8 @@ const TableDesc* FindTable(const ModelDesc& model, const std::string& name);
 /// What updates a table, or (`table` null) a dense parameter: the table's own optimizer, or else the model's; of a
 /// table with an accessor one without a rule.
 const OptimizerDesc& OptimizerOf(const ModelDesc& model, const TableDesc* table);
-/// Mistakes in what is done to gradients; `clip` may be null.
-void CheckGradientSettings(Lowering& lowering, const std::string& where, const Regularization& regularization,
-                           const GradientClip* clip);
+/// Mistakes in how gradients are clipped, apart from numbers out of range; `clip` may be null, `path`: its field.
+void CheckClip(Lowering& lowering, std::string_view where, const std::string& path, const GradientClip* clip);
 /// What a table's gradient cannot be put through.
 void CheckTableGradients(Lowering& lowering, const TableDesc& table);
 /// Appends the clipping of gradients, then the penalties on their parameters; the gradients are those to update by.

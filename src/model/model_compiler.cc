@@ -1,5 +1,7 @@
 #include "model/model_compiler.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
@@ -13,10 +15,22 @@
 namespace millrace {
 namespace {
 
+std::string WhereOf(const MetricDesc& metric) {
+  return metric.has_kind() || metric.has_class_name() ? "metric " + KindOf(metric) : "metric";
+}
+
+/// Whether what the losses would have predicted is not known, and `name` may be one of these variables.
+bool MayBePrediction(const Lowering& lowering, const LoweredLoss& loss, const std::string& name) {
+  const auto& losses = lowering.model().loss();
+  const auto is_custom = [](const LossDesc& one) { return one.has_class_name(); };
+  return loss.loss.empty() && (name.starts_with("prediction") || std::any_of(losses.begin(), losses.end(), is_custom));
+}
+
 /// Takes the variable that a metric names, with the probability that a loss makes of it; "" with the mistake noted.
 void TakeMetricInput(Lowering& lowering, const std::string& where, const LoweredLoss& loss, const std::string& name,
                      MetricSpec* spec) {
   spec->prediction = name;
+  if (MayBePrediction(lowering, loss, name)) return;
   for (const LoweredTask& task : loss.tasks) {
     const std::vector<std::string>& known = task.predictions;
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
@@ -63,10 +77,7 @@ void ResolveWeights(Lowering& lowering, const std::string& where, const MetricDe
     weights.thinned_value = thinned.thinned_value;
     weights.rate = thinned.rate;
   }
-  if (metric.has_mask()) {
-    weights.mask = metric.mask();
-    (void)lowering.OneValueSlot(where, "mask", metric.mask());
-  }
+  if (metric.has_mask()) weights.mask = metric.mask();
   if (!metric.weighted()) weights.sample_weight.clear();
   if (!metric.weighted() || has_own_label) weights.class_weight.clear();
   if (!weights.IsAny()) return;
@@ -75,38 +86,61 @@ void ResolveWeights(Lowering& lowering, const std::string& where, const MetricDe
   if (!AppendWeightsOfMetric(lowering, where, weights, spec->weights)) spec->weights.clear();
 }
 
-/// The metric of one loss, or nothing with the mistake noted.
-std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& loss, const MetricOfLoss& of,
-                                        int number) {
+/// The metric of one loss, or nothing with the mistake noted. `is_sound`: nothing was noted of it yet.
+std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& loss, const MetricOfLoss& of, int number,
+                                        bool is_sound) {
   const MetricDesc& metric = lowering.model().metric(of.metric);
   MetricSpec spec;
   spec.kind = KindOf(metric);
   spec.name = of.name;
   spec.metric = of.metric;
-  const std::string where = "metric " + spec.kind;
+  const std::string where = WhereOf(metric);
   const LoweredTask* const task = TaskOf(loss, metric, of.loss);
   if (task != nullptr) spec.prediction = task->predictions[0];
   if (metric.has_in()) TakeMetricInput(lowering, where, loss, metric.in(), &spec);
   spec.label = metric.has_label() ? metric.label() : task != nullptr ? task->label : "";
-  if (metric.has_label()) (void)lowering.OneValueSlot(where, "label", metric.label());
   if (spec.label.empty() && lowering.model().loss_size() > 1 && !loss.loss.empty()) {
-    lowering.Problem(where, "loss: missing; \"" + metric.in() +
-                                "\" is the prediction of none, so name the loss whose " + "label it has, or a label");
+    lowering.Missing(where, "loss: \"" + metric.in() +
+                                "\" is the prediction of no loss, so name the loss whose label it has, or a label");
     return std::nullopt;
   }
-  if (spec.kind == "GAUC" && !metric.has_group()) {
-    lowering.Problem(where, "group: missing; name the slot whose first id groups examples");
-  }
-  if (metric.has_group()) {
-    const SlotSpec* slot = lowering.Slot(where, "group", metric.group());
-    if (slot != nullptr && slot->type != SlotType::kUint64) {
-      lowering.Problem(where, "group: slot \"" + metric.group() + "\" holds floats, not ids");
-    }
-    spec.group = metric.group();
-  }
+  spec.group = metric.group();
   spec.max_rows = metric.max_rows();
-  ResolveWeights(lowering, where, metric, task, &spec, number);
+  if (is_sound && !loss.loss.empty()) ResolveWeights(lowering, where, metric, task, &spec, number);
   return spec;
+}
+
+/// Notes what is wrong with a metric whatever the model computes; false if it is not known which one it is.
+bool CheckMetric(Lowering& lowering, const std::string& where, const MetricDesc& metric) {
+  (void)lowering.CheckRanges(where, "", metric);
+  if (metric.has_name() && !NameMistake(metric.name()).empty()) {
+    lowering.Problem(where, "name: " + NameMistake(metric.name()));
+  }
+  if (metric.has_label()) (void)lowering.OneValueSlot(where, "label", metric.label());
+  if (metric.has_mask()) (void)lowering.OneValueSlot(where, "mask", metric.mask());
+  const SlotSpec* group = metric.has_group() ? lowering.Slot(where, "group", metric.group()) : nullptr;
+  if (group != nullptr && group->type != SlotType::kUint64) {
+    lowering.Problem(
+        where, "group: slot \"" + metric.group() + "\" holds floats; groups are ids (" + lowering.IdAdvice() + ")");
+  }
+  if (metric.has_kind() && metric.has_class_name()) {
+    lowering.Problem(where, "class_name: the metric has a kind, too; leave one of them out");
+    return false;
+  }
+  if (!metric.has_kind() && !metric.has_class_name()) {
+    lowering.Missing(where, "kind: a metric needs a kind: metric { kind: AUC }");
+    return false;
+  }
+  const std::string kind = KindOf(metric);
+  if (kind == "GAUC") {
+    if (metric.group().empty()) {
+      lowering.Missing(where, "group: GAUC needs a group, the slot whose first id groups examples: group: \"user\"");
+    }
+    return true;
+  }
+  if (metric.has_group()) lowering.Problem(where, "group: " + kind + " has no groups; GAUC has");
+  if (metric.has_max_rows()) lowering.Problem(where, "max_rows: " + kind + " keeps no rows; GAUC does");
+  return true;
 }
 
 std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& loss) {
@@ -114,28 +148,62 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
   std::vector<MetricSpec> metrics;
   for (int i = 0; i < model.metric_size(); ++i) {
     const MetricDesc& metric = model.metric(i);
-    lowering.Enter("model.metric[" + std::to_string(i) + "]");
-    if (metric.has_kind() == metric.has_class_name()) {
-      lowering.Problem("metric", metric.has_kind() ? "class_name: it has a kind; leave one out" : "kind: missing");
-      continue;
-    }
+    lowering.Enter("model.metric[" + std::to_string(i) + "]", &metric);
+    const std::string where = WhereOf(metric);
+    const size_t mistakes = lowering.mistakes().size();
+    const bool is_known = CheckMetric(lowering, where, metric);
     const auto same = [&metric](const LossDesc& other) { return other.name() == metric.loss(); };
-    if (metric.has_loss() && std::none_of(model.loss().begin(), model.loss().end(), same)) {
-      std::vector<std::string_view> names;
+    if (metric.has_loss() && !model.loss().empty() && std::none_of(model.loss().begin(), model.loss().end(), same)) {
+      std::vector<std::string> names;
       for (const LossDesc& other : model.loss()) names.push_back(other.name());
-      lowering.Problem("metric " + KindOf(metric),
-                       "loss: no loss \"" + metric.loss() + "\"" + DidYouMean(metric.loss(), names));
+      lowering.Problem(where, "loss: " + NoSuchName("loss", metric.loss(), names));
     }
-    if (metric.has_name() && !NameMistake(metric.name()).empty()) {
-      lowering.Problem("metric " + KindOf(metric), "name: " + NameMistake(metric.name()));
-    }
+    const bool is_sound = lowering.mistakes().size() == mistakes;
     for (const MetricOfLoss& of : MetricsOf(model)) {
-      if (of.metric != i) continue;
-      std::optional<MetricSpec> spec = ResolveMetric(lowering, loss, of, static_cast<int>(metrics.size()));
+      if (of.metric != i || !is_known) continue;
+      std::optional<MetricSpec> spec = ResolveMetric(lowering, loss, of, static_cast<int>(metrics.size()), is_sound);
       if (spec) metrics.push_back(std::move(*spec));
     }
   }
+  lowering.Enter("model");
   return metrics;
+}
+
+/// Notes what is wrong with metrics of a program that was written elsewhere.
+void CheckMetricsOfProgram(Lowering& lowering) {
+  for (int i = 0; i < lowering.model().metric_size(); ++i) {
+    const MetricDesc& metric = lowering.model().metric(i);
+    lowering.Enter("model.metric[" + std::to_string(i) + "]", &metric);
+    const std::string where = WhereOf(metric);
+    const std::string kind = metric.has_kind() || metric.has_class_name() ? KindOf(metric) : "a metric";
+    if (metric.in().empty()) {
+      lowering.Missing(where, "in: " + kind + " needs in: the program's variable with the prediction");
+    }
+    if (metric.label().empty()) lowering.Missing(where, "label: " + kind + " needs label: the slot of the label");
+    (void)CheckMetric(lowering, where, metric);
+    if (!metric.loss().empty()) lowering.Problem(where, "loss: the losses of a program have no names; leave it out");
+    if (!metric.mask().empty()) {
+      lowering.Problem(where, "mask: beside a program metrics count every example; leave it out, or write a model");
+    }
+  }
+}
+
+/// The first blocks of two empty programs, as a lowering begins.
+Result<Lowering> Begin(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
+                       const ModelParts& parts, ModelForm form, CompiledModel* compiled) {
+  MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(compiled->main), registry));
+  MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(compiled->startup), registry));
+  return Lowering(model, schema, parts, form, std::move(main), std::move(startup));
+}
+
+/// Lowers the forward part and notes all mistakes but those of updates.
+LoweredLoss LowerForward(Lowering& lowering, std::vector<MetricSpec>* metrics) {
+  CheckTables(lowering);
+  CheckOptimizers(lowering);
+  LowerLayers(lowering);
+  LoweredLoss loss = LowerLoss(lowering);
+  *metrics = ResolveMetrics(lowering, loss);
+  return loss;
 }
 
 /// Slots that operators of the test program need for the predictions.
@@ -197,21 +265,15 @@ void MakeForTest(ProgramDesc* program) {
 }
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   const ModelParts& parts, ModelForm form, std::vector<ModelMistake>* mistakes,
+                                   const ModelParts& parts, ModelForm form, std::vector<ConfigMistake>* mistakes,
                                    const std::stop_token& stop) {
   const auto go_on = [&stop] {
     return stop.stop_requested() ? Cancelled("stopped while compiling the model") : Status();
   };
   MR_TRY(go_on());
   CompiledModel compiled;
-  MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(compiled.main), registry));
-  MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(compiled.startup), registry));
-  Lowering lowering(model, schema, parts, form, std::move(main), std::move(startup));
-  CheckTables(lowering);
-  CheckOptimizers(lowering);
-  LowerLayers(lowering);
-  const LoweredLoss loss = LowerLoss(lowering);
-  compiled.metrics = ResolveMetrics(lowering, loss);
+  MR_ASSIGN(Lowering lowering, Begin(model, schema, registry, parts, form, &compiled));
+  const LoweredLoss loss = LowerForward(lowering, &compiled.metrics);
   *mistakes = lowering.mistakes();
   MR_TRY(lowering.ToStatus());
   MR_TRY(go_on());
@@ -244,8 +306,24 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
 }
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry) {
-  std::vector<ModelMistake> mistakes;
+  std::vector<ConfigMistake> mistakes;
   return CompileModel(model, schema, registry, ModelParts::Builtin(), ModelForm::kPaddle, &mistakes);
+}
+
+ModelJudgement JudgeModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
+                          const ModelParts& parts, bool is_of_program) {
+  CompiledModel scratch;
+  Result<Lowering> lowering = Begin(model, schema, registry, parts, ModelForm::kFused, &scratch);
+  CHECK(lowering.ok()) << lowering.status().message();
+  if (is_of_program) {
+    CheckTables(*lowering);
+    CheckOptimizers(*lowering, false);
+    CheckMetricsOfProgram(*lowering);
+  } else {
+    std::vector<MetricSpec> metrics;
+    (void)LowerForward(*lowering, &metrics);
+  }
+  return {lowering->mistakes(), lowering->reads()};
 }
 
 }  // namespace millrace

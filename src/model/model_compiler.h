@@ -13,6 +13,7 @@
 #include "model.pb.h"
 #include "model/metric_spec.h"
 #include "model/model_parts.h"
+#include "program/model_judgement.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -92,11 +93,11 @@ struct CompiledModel {
   static std::unique_ptr<google::protobuf::Arena> NewMemory();
 };
 
-/// What is wrong with a part of a model: "model.layer[2].fc.in".
-struct ModelMistake {
-  std::string path;
-  std::string message;
-};
+/// What is wrong with `model` over the slots of `schema`, without the programs; none of what only gradients and updates
+/// show. Slots that `schema` has none of are not missed in one without any slot. `is_of_program`: the model stands
+/// beside a program and has metrics, tables and an optimizer.
+ModelJudgement JudgeModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
+                          const ModelParts& parts, bool is_of_program);
 
 /// Lowers `model` over the slots of `schema`. Every mistake is reported at once, a line each, with the layer's name
 /// and the nearest name: `layer "h": in: no layer or slot "x"; did you mean "x1"?`. kInvalidConfig. Its layers, loss
@@ -105,7 +106,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
 /// As above, of these parts; the mistakes are in `*mistakes` as well, for who knows where they stand in a file.
 /// kCancelled after a stop request.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   const ModelParts& parts, ModelForm form, std::vector<ModelMistake>* mistakes,
+                                   const ModelParts& parts, ModelForm form, std::vector<ConfigMistake>* mistakes,
                                    const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -40,31 +40,39 @@ std::string_view FieldOf(const AttrValue& value) {
 }
 
 /// A layer, a dense slot, or (for operators on ids and tables) a sparse slot or a table.
-std::optional<std::string> OpInput(Lowering& lowering, const std::string& where, const std::string& name) {
-  for (const TableDesc& table : lowering.model().table()) {
-    if (table.name() != name) continue;
-    lowering.AddTable(table);
+std::optional<std::string> OpInput(Lowering& lowering, const std::string& where, const std::string& at,
+                                   const std::string& name) {
+  if (const TableDesc* table = FindTable(lowering.model(), name); table != nullptr) {
+    lowering.Read(at, name);
+    if (lowering.IsBroken(name)) return std::nullopt;
+    lowering.AddTable(*table);
     return name;
   }
-  if (const SlotSpec* slot = lowering.FindSlot(name); slot != nullptr && slot->is_used) {
-    if (lowering.Slot(where, "inputs", name) == nullptr) return std::nullopt;
-    return name;
-  }
-  return lowering.Input(where, "inputs", name);
+  const SlotSpec* const slot = lowering.FindSlot(name);
+  if (slot == nullptr || !slot->is_used) return lowering.Input(where, at, name);
+  // An operator may compute the loss: what it does with a label is not known.
+  const auto& losses = lowering.model().loss();
+  const auto reads = [&name](const LossDesc& loss) { return loss.label() == name; };
+  if (std::none_of(losses.begin(), losses.end(), reads)) lowering.Read(at, name);
+  if (lowering.Slot(where, at, name) == nullptr) return std::nullopt;
+  return name;
 }
 
 bool BindInputs(Lowering& lowering, const std::string& where, const OpLayer& layer, const OpInfo& info, OpDesc& op) {
   bool complete = true;
-  for (const OpLayer::Argument& argument : layer.inputs()) {
+  for (int i = 0; i < layer.inputs_size(); ++i) {
+    const OpLayer::Argument& argument = layer.inputs(i);
+    const std::string at = "inputs[" + std::to_string(i) + "]";
     if (!HasArg(argument.name(), info.inputs)) {
-      lowering.Problem(where, "inputs: operator \"" + info.type + "\" has no input \"" + argument.name() + "\"" +
+      lowering.Problem(where, at + ": operator \"" + info.type + "\" has no input \"" + argument.name() + "\"" +
                                   DidYouMeanArg(argument.name(), info.inputs));
       complete = false;
       continue;
     }
     std::vector<std::string> vars;
-    for (const std::string& name : argument.vars()) {
-      const std::optional<std::string> var = OpInput(lowering, where, name);
+    for (int k = 0; k < argument.vars_size(); ++k) {
+      const std::optional<std::string> var =
+          OpInput(lowering, where, at + ".vars[" + std::to_string(k) + "]", argument.vars(k));
       complete = complete && var.has_value();
       if (var) vars.push_back(*var);
     }
@@ -82,22 +90,24 @@ bool BindInputs(Lowering& lowering, const std::string& where, const OpLayer& lay
 
 std::optional<std::vector<std::pair<std::string, AttrValue>>> ReadAttrs(
     Lowering& lowering, std::string_view where, const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
-    const std::vector<AttrInfo>& known, const std::string& owner) {
+    const std::vector<AttrInfo>& known, const std::string& owner, const std::string& path) {
   std::vector<std::pair<std::string, AttrValue>> values;
-  for (const OpDescAttr& attr : given) {
+  for (int i = 0; i < given.size(); ++i) {
+    const OpDescAttr& attr = given[i];
+    const std::string at = path + "[" + std::to_string(i) + "]: ";
     const auto info =
         std::find_if(known.begin(), known.end(), [&](const AttrInfo& k) { return k.name == attr.name(); });
     if (info == known.end()) {
       std::vector<std::string_view> names;
       for (const AttrInfo& candidate : known) names.push_back(candidate.name);
-      lowering.Problem(
-          where, "attrs: " + owner + " has no attribute \"" + attr.name() + "\"" + DidYouMean(attr.name(), names));
+      lowering.Problem(where,
+                       at + owner + " has no attribute \"" + attr.name() + "\"" + DidYouMean(attr.name(), names));
       continue;
     }
     std::optional<AttrValue> value = Convert(attr, info->default_value);
     if (!value) {
       const std::string of = owner.substr(owner.find('"'));
-      lowering.Problem(where, "attrs: attribute \"" + attr.name() + "\" of " + of + " is written in the field " +
+      lowering.Problem(where, at + "attribute \"" + attr.name() + "\" of " + of + " is written in the field " +
                                   std::string(FieldOf(info->default_value)));
       continue;
     }
@@ -109,14 +119,15 @@ std::optional<std::vector<std::pair<std::string, AttrValue>>> ReadAttrs(
 
 std::optional<PartAttrs> ReadPartAttrs(Lowering& lowering, std::string_view where,
                                        const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
-                                       const std::vector<AttrInfo>& known, const std::string& name) {
-  auto values = ReadAttrs(lowering, where, given, known, "class \"" + name + "\"");
+                                       const std::vector<AttrInfo>& known, const std::string& name,
+                                       const std::string& path) {
+  auto values = ReadAttrs(lowering, where, given, known, "class \"" + name + "\"", path);
   if (!values) return std::nullopt;
   PartAttrs::Values all;
   for (auto& [attr, value] : *values) all.insert_or_assign(attr, std::move(value));
   for (const AttrInfo& attr : known) {
     if (attr.required && !all.contains(attr.name)) {
-      lowering.Problem(where, "attrs: class \"" + name + "\" needs the attribute \"" + attr.name + "\": " + attr.doc);
+      lowering.Missing(where, path + ": class \"" + name + "\" needs the attribute \"" + attr.name + "\": " + attr.doc);
       return std::nullopt;
     }
     all.emplace(attr.name, attr.default_value);
@@ -129,6 +140,10 @@ bool LowerOpLayer(Lowering& lowering, const LayerPart& part) {
   const LayerDesc& layer = part.desc;
   const OpLayer& op_layer = layer.op();
   const OpRegistry& registry = lowering.main().registry();
+  if (op_layer.type().empty()) {
+    lowering.Missing(where, "type: an op layer needs a type, the name of an operator");
+    return false;
+  }
   const OpInfo* info = registry.Find(op_layer.type());
   if (info == nullptr) {
     lowering.Problem(where, "type: no operator \"" + op_layer.type() + "\"" + registry.Hint(op_layer.type()));

@@ -21,26 +21,32 @@ bool HasArg(const std::vector<ArgInfo>& args, std::string_view name) {
   return std::any_of(args.begin(), args.end(), [name](const ArgInfo& arg) { return arg.name == name; });
 }
 
-/// Notes what is wrong with the operator that a plugin is to bring, or with its attributes.
-void CheckCustomOptimizer(Lowering& lowering, const std::string& where, const CustomOptimizer& custom) {
+/// Notes what is wrong with the operator that a plugin is to bring, or with its attributes. `path`: of the settings.
+void CheckCustomOptimizer(Lowering& lowering, const std::string& where, const std::string& path,
+                          const CustomOptimizer& custom) {
   const std::string& type = custom.class_name();
-  if (OptimizerDesc::descriptor()->FindFieldByName(type) != nullptr) {
-    lowering.Problem(where,
-                     "class_name: \"" + type + "\" is no class of a plugin: write " + type + " in place of custom");
-    return;
-  }
   const OpRegistry& registry = lowering.main().registry();
+  const std::string at = path + ".class_name: ";
+  const auto refuse = [&](const std::string& what) { lowering.Problem(where, at + what); };
+  if (type.empty()) {
+    return lowering.Missing(where, at + "class_name must be the name under which a plugin registers the optimizer");
+  }
+  if (OptimizerDesc::descriptor()->FindFieldByName(type) != nullptr) {
+    return refuse("\"" + type + "\" is no class of a plugin: write " + type + " in place of custom");
+  }
   const OpInfo* info = registry.Find(type);
   if (info == nullptr) {
-    lowering.Problem(where, "class_name: no operator \"" + type + "\"" + registry.Hint(type));
-    return;
+    std::vector<std::string> names;
+    for (const OpInfo* op : registry.all()) {
+      if (op->is_optimizer && !op->is_fused) names.push_back(op->type);
+    }
+    return refuse(NoSuchName("optimizer", type, names, registry.plugin_advice()));
   }
   if (!info->is_optimizer || info->is_fused || !HasArg(info->inputs, "Param") || !HasArg(info->inputs, "Grad") ||
       !HasArg(info->inputs, "LearningRate") || !HasArg(info->outputs, "ParamOut")) {
-    lowering.Problem(where, "class_name: operator \"" + type +
-                                "\" does not update a parameter: it takes no Param, Grad and LearningRate, gives no "
-                                "ParamOut, or is not registered by Optimizer()");
-    return;
+    return refuse("operator \"" + type +
+                  "\" does not update a parameter: it takes no Param, Grad and LearningRate, gives no ParamOut, or is "
+                  "not registered by Optimizer()");
   }
   const auto starts_well = [info](const StateInfo& state) {
     const AttrInfo* attr = *state.start == '\0' ? nullptr : info->FindAttr(state.start);
@@ -48,29 +54,24 @@ void CheckCustomOptimizer(Lowering& lowering, const std::string& where, const Cu
   };
   if (!std::all_of(info->states.begin(), info->states.end(), starts_well) ||
       !std::all_of(info->scalars.begin(), info->scalars.end(), starts_well)) {
-    lowering.Problem(where,
-                     "class_name: operator \"" + type + "\" has a state that starts from no attribute of floats");
+    refuse("operator \"" + type + "\" has a state that starts from no attribute of floats");
   }
-  (void)ReadAttrs(lowering, where, custom.attrs(), info->attrs, "operator \"" + type + "\"");
+  (void)ReadAttrs(lowering, where, custom.attrs(), info->attrs, "operator \"" + type + "\"", path + ".attrs");
 }
 
-void CheckOptimizer(Lowering& lowering, const std::string& where, const OptimizerDesc& optimizer) {
-  if (optimizer.has_custom()) CheckCustomOptimizer(lowering, where, optimizer.custom());
-  if (const FieldDescriptor* rule = RuleOf(optimizer)) {
-    for (const OutOfRange& wrong : FindOutOfRange(SettingsOf(optimizer))) {
-      lowering.Problem(where, rule->name() + ": " + wrong.Where() + ": " + wrong.what);
-    }
+/// Notes what is wrong with an optimizer that is there. `prefix`: of its fields.
+void CheckOptimizer(Lowering& lowering, const std::string& where, const std::string& prefix,
+                    const OptimizerDesc& optimizer) {
+  (void)lowering.CheckRanges(where, prefix, optimizer);
+  if (RuleOf(optimizer) == nullptr) {
+    const std::string what = "an optimizer needs a rule: " + OneofNames<OptimizerDesc>("rule") +
+                             ", as in optimizer { adagrad { lr: 0.01 } }";
+    lowering.Missing(where, prefix + "rule: " + what);
   }
-  CheckGradientSettings(lowering, where, optimizer.regularization(),
-                        optimizer.has_clip() ? &optimizer.clip() : nullptr);
-  if (!optimizer.has_schedule()) return;
-  const Status status = ValidateSchedule(optimizer.schedule());
-  if (status.ok()) return;
-  std::string_view text = status.message();
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lowering.Problem(where + ": schedule", text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  if (optimizer.has_custom()) CheckCustomOptimizer(lowering, where, prefix + "custom", optimizer.custom());
+  CheckClip(lowering, where, prefix + "clip", optimizer.has_clip() ? &optimizer.clip() : nullptr);
+  for (const ScheduleProblem& problem : FindScheduleProblems(optimizer.schedule())) {
+    lowering.Problem(where, prefix + "schedule." + problem.path + ": " + problem.what);
   }
 }
 
@@ -204,36 +205,34 @@ const OptimizerDesc& OptimizerOf(const ModelDesc& model, const TableDesc* table)
   return table != nullptr && table->has_optimizer() ? table->optimizer() : model.optimizer();
 }
 
-void CheckOptimizers(Lowering& lowering) {
+void CheckOptimizers(Lowering& lowering, bool is_needed) {
   const ModelDesc& model = lowering.model();
-  lowering.Enter("model.optimizer");
-  const bool has_default = model.optimizer().rule_case() != OptimizerDesc::RULE_NOT_SET;
-  if (!has_default) {
-    lowering.Problem("optimizer", "missing; add for example optimizer { adagrad { lr: 0.01 } } to the model");
+  if (model.has_optimizer()) {
+    lowering.Enter("model.optimizer");
+    CheckOptimizer(lowering, "optimizer", "", model.optimizer());
+  } else if (is_needed) {
+    lowering.Enter("model");
+    lowering.Missing("model",
+                     "optimizer: the model has no optimizer; add, for example, optimizer { adagrad { lr: 0.01 } }");
   }
-  CheckOptimizer(lowering, "optimizer", model.optimizer());
   for (int i = 0; i < model.table_size(); ++i) {
     const TableDesc& table = model.table(i);
+    const std::string where = "table \"" + table.name() + "\"";
     lowering.Enter("model.table[" + std::to_string(i) + "]");
-    CheckOptimizer(lowering, "table \"" + table.name() + "\": optimizer", table.optimizer());
-    if (table.has_optimizer() && table.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) {
-      lowering.Problem("table \"" + table.name() + "\"",
-                       "optimizer: names no rule; add " + OneofNames<OptimizerDesc>("rule"));
-    }
-    const OptimizerDesc& rule = OptimizerOf(model, &table);
+    if (table.has_optimizer()) CheckOptimizer(lowering, where, "optimizer.", table.optimizer());
     if (table.has_accessor()) {
       if (lowering.RuleOf(table.name()) != nullptr) {
-        lowering.Problem(
-            "table \"" + table.name() + "\"",
-            "its rows learn by the rules of its accessor: a rate, a penalty or a clip of the parameter's own "
-            "is not of them");
+        lowering.Problem(where,
+                         "its rows learn by the rules of its accessor: a rate, a penalty or a clip of the parameter's "
+                         "own is not of them");
       }
       continue;
     }
-    const std::string refusal = table.has_vocabulary() ? "" : WhyNotForGrowingTable(rule);
-    if (!refusal.empty()) lowering.Problem("table \"" + table.name() + "\"", "optimizer: " + refusal);
+    const std::string refusal = table.has_vocabulary() ? "" : WhyNotForGrowingTable(OptimizerOf(model, &table));
+    if (!refusal.empty()) lowering.Problem(where, "optimizer: " + refusal);
     CheckTableGradients(lowering, table);
   }
+  lowering.Enter("model");
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "model/lowering.h"
 #include "program/ctr_accessor.h"
@@ -41,8 +42,9 @@ OpDesc Normal(const std::string& name, const Dims& dims, float deviation) {
 double FanSum(const Dims& dims) { return static_cast<double>(dims[0] + (dims.rank() > 1 ? dims[1] : 0)); }
 
 /// The operator that gives a parameter its first values; nullopt, with the mistake noted, when there is none.
-std::optional<OpDesc> InitOp(Lowering& lowering, std::string_view where, const std::string& name, const Dims& dims,
-                             const Initializer& init) {
+/// `path`: of the field that says so, for messages.
+std::optional<OpDesc> InitOp(Lowering& lowering, std::string_view where, const std::string& path,
+                             const std::string& name, const Dims& dims, const Initializer& init) {
   const InitializerRegistry& kinds = lowering.parts().initializers;
   if (!init.has_custom()) {
     const google::protobuf::OneofDescriptor* oneof = Initializer::descriptor()->FindOneofByName("kind");
@@ -52,9 +54,11 @@ std::optional<OpDesc> InitOp(Lowering& lowering, std::string_view where, const s
     return kind->make({name, dims, init, PartAttrs({})});
   }
   const std::string& custom = init.custom().class_name();
-  const InitializerKind* kind = FindClass<Initializer>(lowering, where, kinds, custom);
+  const InitializerKind* kind =
+      FindClass<Initializer>(lowering, where, "initializer", kinds, custom, path + ".custom.class_name");
   if (kind == nullptr) return std::nullopt;
-  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, init.custom().attrs(), kind->attrs, custom);
+  const std::optional<PartAttrs> attrs =
+      ReadPartAttrs(lowering, where, init.custom().attrs(), kind->attrs, custom, path + ".custom.attrs");
   if (!attrs) return std::nullopt;
   OpDesc op;
   const std::string who = "initializer of the class \"" + custom + "\"";
@@ -71,22 +75,54 @@ std::optional<OpDesc> InitOp(Lowering& lowering, std::string_view where, const s
 }
 
 void CheckAccessor(Lowering& lowering, const std::string& where, const TableDesc& table) {
-  for (const OutOfRange& wrong : FindOutOfRange(table.accessor())) {
-    lowering.Problem(where, "accessor: " + wrong.Where() + ": " + wrong.what);
-  }
   for (const AccessorProblem& problem : FindAccessorProblems(table.accessor())) {
-    lowering.Problem(where, "accessor: " + problem.path + ": " + problem.what);
+    lowering.Problem(where, "accessor." + problem.path + ": " + problem.what);
   }
   if (table.has_dim() && table.dim() != DimOf(table)) {
-    lowering.Problem(where, "dim: rows of its accessor have embedx_dim + 3 floats, " + std::to_string(DimOf(table)) +
-                                ", not " + std::to_string(table.dim()));
+    lowering.Problem(where, "dim: rows of the accessor have embedx_dim + 3 floats, " + std::to_string(DimOf(table)) +
+                                ", not " + std::to_string(table.dim()) + "; leave dim out");
   }
   if (table.has_vocabulary()) {
-    lowering.Problem(where, "accessor: it is for tables that grow; leave out it or the vocabulary");
+    lowering.Problem(where, "accessor: accessor is for tables that grow; leave out it or vocabulary");
   }
-  if (table.has_init()) lowering.Problem(where, "init: rows of an accessor start by initial_range of its rules");
+  if (table.has_init()) {
+    lowering.Problem(where, "init: rows of an accessor start by initial_range of its rules; leave init out");
+  }
   if (table.has_optimizer()) {
-    lowering.Problem(where, "optimizer: rows of an accessor learn by its embed_sgd_param and embedx_sgd_param");
+    lowering.Problem(where,
+                     "optimizer: rows of an accessor learn by its embed_sgd_param and embedx_sgd_param; leave "
+                     "optimizer out");
+  }
+}
+
+/// Notes what a table has that is not for one with a vocabulary, or not for one without.
+void CheckVocabulary(Lowering& lowering, const std::string& where, const TableDesc& table) {
+  if (table.has_vocabulary()) {
+    if (table.padding_idx() >= table.vocabulary()) {
+      lowering.Problem(where, "padding_idx: padding_idx " + std::to_string(table.padding_idx()) +
+                                  " lies outside of the table; its ids are 0 to " +
+                                  std::to_string(table.vocabulary() - 1));
+    }
+    if (table.key() == TableDesc::SLOT_AND_ID) {
+      lowering.Problem(where,
+                       "key: SLOT_AND_ID is for tables that grow; leave out vocabulary, or give each slot a table");
+    }
+    if (table.has_class_name()) {
+      lowering.Problem(where, "class_name: class_name is for tables that grow; leave out it or vocabulary");
+    }
+    return;
+  }
+  if (table.has_out_of_range()) {
+    lowering.Problem(where, "out_of_range: a table without a vocabulary takes every id; none is out of range");
+  }
+  const auto init = table.init().kind_case();
+  if (init == Initializer::kXavier || init == Initializer::kXavierNormal) {
+    lowering.Problem(where, "init: xavier needs a vocabulary: a table that grows has no size; use uniform or normal");
+  }
+  if (init == Initializer::kCustom) {
+    lowering.Problem(where,
+                     "init: custom needs a vocabulary: rows of a table that grows start one by one; use uniform or "
+                     "normal");
   }
 }
 
@@ -126,7 +162,9 @@ void Lowering::AddParameter(std::string_view where, const std::string& name, con
   startup_.Declare(name, Persistable(dims)).set_is_parameter(true);
   if (block_ != nullptr) block_->See(main_.vars());
   if (is_weight) known_.weights.push_back(name);
-  std::optional<OpDesc> op = InitOp(*this, where, name, dims, init);
+  const bool is_bias =
+      !is_weight && part_ != nullptr && part_->GetDescriptor()->FindFieldByName("bias_init") != nullptr;
+  std::optional<OpDesc> op = InitOp(*this, where, is_bias ? "bias_init" : "init", name, dims, init);
   if (!op) return;
   if (const Status s = startup_.Append(*std::move(op), OpRole::kForward); !s.ok()) {
     Problem(where, s.message());
@@ -150,9 +188,20 @@ void Lowering::AddTable(const TableDesc& table) {
   for (const TableDesc& known : known_.tables) {
     if (known.name() == table.name()) return;
   }
-  const std::string where = "table \"" + table.name() + "\"";
   known_.tables.push_back(WithDefaults(table, *model_));
-  const TableDesc& full = known_.tables.back();
+  // What is wrong with a table stands in the table, whichever layer uses it first.
+  std::string path = path_;
+  const google::protobuf::Message* const part = std::exchange(part_, nullptr);
+  for (int i = 0; i < model_->table_size(); ++i) {
+    if (model_->table(i).name() == table.name()) path_ = "model.table[" + std::to_string(i) + "]";
+  }
+  DeclareTable(known_.tables.back());
+  path_ = std::move(path);
+  part_ = part;
+}
+
+void Lowering::DeclareTable(const TableDesc& full) {
+  const std::string where = "table \"" + full.name() + "\"";
   if (full.has_vocabulary()) {
     AddParameter(where, full.name(), {full.vocabulary(), full.dim()}, full.init(), false);
     return;
@@ -191,46 +240,41 @@ TableDesc WithDefaults(const TableDesc& table, const ModelDesc& model) {
   return full;
 }
 
+void CheckInit(Lowering& lowering, std::string_view where, const std::string& path, const Initializer& init) {
+  const auto refuse = [&](const std::string& field) {
+    lowering.Problem(where,
+                     path + "." + field + ": " + field + ": false says not how to start; choose another initializer");
+  };
+  if (init.kind_case() == Initializer::KIND_NOT_SET) {
+    lowering.Missing(where, path + ".kind: an initializer needs " + OneofNames<Initializer>("kind"));
+  }
+  if (init.has_xavier() && !init.xavier()) refuse("xavier");
+  if (init.has_xavier_normal() && !init.xavier_normal()) refuse("xavier_normal");
+}
+
 void CheckTables(Lowering& lowering) {
-  std::set<std::string> seen;
+  std::map<std::string, std::string> seen;
   for (int i = 0; i < lowering.model().table_size(); ++i) {
     const TableDesc& table = lowering.model().table(i);
     const std::string where = "table \"" + table.name() + "\"";
-    lowering.Enter("model.table[" + std::to_string(i) + "]");
-    if (table.name().empty()) lowering.Problem("table", "name: missing");
-    if (!seen.insert(table.name()).second) lowering.Problem(where, "name: there are two tables of this name");
+    const std::string path = "model.table[" + std::to_string(i) + "]";
+    lowering.Enter(path);
+    TableDesc own = table;
+    own.clear_optimizer();
+    if (!lowering.CheckRanges(where, "", own) || DimOf(table) < 1) lowering.LayerBroken(table.name());
+    if (table.name().empty()) {
+      lowering.Missing("table", "name: a table needs a name");
+    } else if (const auto [earlier, is_new] = seen.emplace(table.name(), path + ".name"); !is_new) {
+      lowering.Taken(where, "name: table \"" + table.name() + "\" is there already", earlier->second);
+    }
     if (table.has_accessor()) CheckAccessor(lowering, where, table);
-    if (!table.has_accessor() && table.dim() < 1) {
-      lowering.Problem(where, "dim: must be at least 1; " +
-                                  (table.has_dim() ? std::to_string(table.dim()) : std::string("it is missing")));
+    if (!table.has_accessor() && !table.has_dim()) {
+      lowering.Missing(where, "dim: a table needs a dim, the floats in a row: dim: 16");
     }
-    if (table.has_vocabulary() && table.vocabulary() < 1) {
-      lowering.Problem(where, "vocabulary: must be at least 1; " + std::to_string(table.vocabulary()));
-    }
-    const auto init = table.init().kind_case();
-    if (!table.has_vocabulary() && (init == Initializer::kXavier || init == Initializer::kXavierNormal)) {
-      lowering.Problem(where, "init: xavier needs a vocabulary, a hash table has no size; use uniform or normal");
-    }
-    if (!table.has_vocabulary() && init == Initializer::kCustom) {
-      lowering.Problem(where,
-                       "init: custom needs a vocabulary: rows of a hash table start one by one; use uniform or "
-                       "normal");
-    }
-    if (table.has_vocabulary() && table.padding_idx() >= table.vocabulary()) {
-      lowering.Problem(where, "padding_idx: must be below the vocabulary " + std::to_string(table.vocabulary()) + "; " +
-                                  std::to_string(table.padding_idx()));
-    }
-    if (table.has_vocabulary() && table.key() == TableDesc::SLOT_AND_ID) {
-      lowering.Problem(where,
-                       "key: SLOT_AND_ID is for hash tables; leave the vocabulary out, or give each slot a table");
-    }
-    if (table.has_vocabulary() && table.has_class_name()) {
-      lowering.Problem(where, "class_name: it is for hash tables; leave out it or the vocabulary");
-    }
-    if (!table.has_vocabulary() && table.has_out_of_range()) {
-      lowering.Problem(where, "out_of_range: a hash table takes every id; it is for tables with a vocabulary");
-    }
+    if (table.has_init()) CheckInit(lowering, where, "init", table.init());
+    CheckVocabulary(lowering, where, table);
   }
+  lowering.Enter("model");
 }
 
 void RegisterBuiltinInitializers(InitializerRegistry* initializers) {

@@ -98,13 +98,11 @@ Status ProgramAuthor::SetRule(const std::string& name, const ParameterRule& rule
     if (google::protobuf::util::MessageDifferencer::Equals(*known, rule)) return Status::Ok();
     return InvalidConfig(where + " has other rules already: " + known->ShortDebugString());
   }
-  if (!(rule.rate() >= 0)) {
-    lowering_->Problem(where, "rate: must not be negative; " + ShortestNumber(rule.rate()));
-  }
   if (rule.clip().has_global_norm()) {
     lowering_->Problem(where, "clip: global_norm is of all gradients; give it to the optimizer");
   }
-  CheckGradientSettings(*lowering_, where, rule.regularization(), rule.has_clip() ? &rule.clip() : nullptr);
+  (void)lowering_->CheckRanges(where, "", rule);
+  CheckClip(*lowering_, where, "clip", rule.has_clip() ? &rule.clip() : nullptr);
   MR_TRY(TakeMistakes());
   lowering_->SetRule(name, rule);
   return Status::Ok();

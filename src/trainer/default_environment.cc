@@ -108,6 +108,9 @@ Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std
   EnvironmentPlugins plugins(job.environment, request.needs_model);
   request.plugins = &plugins;
   if (request.needs_model) {
+    request.judge = [&job](const ModelDesc& model, const SlotSchema& slots, bool is_of_program) {
+      return JudgeModel(model, slots, job.environment.ops, job.environment, is_of_program);
+    };
     request.find_deeper = [&job](const TrainerDesc& desc) { return FindDeeperMistakes(desc, job.environment); };
   }
   MR_ASSIGN(job.config, text ? LoadTrainerDescText(request.file, *text, request) : LoadTrainerDesc(request));
@@ -123,14 +126,7 @@ KnownNames NamesOf(const Environment& environment) {
   names.formats = environment.feeds.formats();
   names.tables = environment.tables.names();
   names.metrics = environment.metrics.names();
-  names.losses = environment.losses.names();
-  names.layers = environment.layers.names();
-  names.initializers = environment.initializers.names();
   names.plugin_advice = environment.ops.plugin_advice();
-  for (const OpInfo* op : environment.ops.all()) {
-    names.operators.push_back(op->type);
-    if (op->is_optimizer && !op->is_fused) names.optimizers.push_back(op->type);
-  }
   return names;
 }
 

@@ -35,10 +35,10 @@ struct JobAndEnvironment {
   LoadedConfig config;
 };
 
-/// Reads a job and loads its plugins; request.plugins and request.find_deeper are set here. The job is `text` where
-/// there is one, and request.file its name. LoadTrainerDesc's errors. Without needs_model, only the names of what reads
-/// data are checked. The job may use what `base` has, by default what Millrace brings along; plugins of `base` may be
-/// named again.
+/// Reads a job and loads its plugins; request.plugins, request.judge and request.find_deeper are set here. The job is
+/// `text` where there is one, and request.file its name. LoadTrainerDesc's errors. Without needs_model, only the names
+/// of what reads data are checked. The job may use what `base` has, by default what Millrace brings along; plugins of
+/// `base` may be named again.
 Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std::string>& text = std::nullopt,
                                   const Environment* base = nullptr);
 

@@ -57,6 +57,7 @@ Case ReadCase(const std::string& path) {
 std::string Report(const Case& test) {
   ConfigRequest request;
   request.known = KnownNamesForTests();
+  request.judge = JudgeForTests();
   request.check_files = false;
   if (test.parts.contains("set")) {
     std::istringstream lines(test.parts.at("set"));

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include "config/known_names.h"
+#include "config/model_judge.h"
 #include "datafeed/data_feed.h"
+#include "model/model_compiler.h"
+#include "ops/builtin_ops.h"
 
 namespace millrace {
 
@@ -15,11 +20,20 @@ inline KnownNames KnownNamesForTests() {
   known.formats = feeds.formats();
   known.tables = {"HashTable"};
   known.metrics = {"AUC", "LOGLOSS", "NORMALIZED_ENTROPY", "CALIBRATION", "ACCURACY", "GAUC", "MAE", "RMSE"};
-  known.losses = {"CROSS_ENTROPY", "LOG_LOSS", "SIGMOID_CROSS_ENTROPY", "SOFTMAX_CROSS_ENTROPY", "SQUARED_ERROR"};
-  known.layers = {"embedding", "fc", "op"};
-  known.initializers = {"constant", "uniform"};
-  known.operators = {"relu", "elementwise_mul", "matmul_v2"};
   return known;
+}
+
+/// The judgement of the compiler over all operators of Millrace.
+inline ModelJudge JudgeForTests() {
+  return [](const ModelDesc& model, const SlotSchema& slots, bool is_of_program) {
+    static const OpRegistry ops = [] {
+      OpRegistry registry;
+      RegisterBuiltinOps(registry);
+      EXPECT_TRUE(registry.Seal().ok());
+      return registry;
+    }();
+    return JudgeModel(model, slots, ops, ModelParts::Builtin(), is_of_program);
+  };
 }
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <random>
 #include <string>
 
+#include "batch/slot_schema.h"
 #include "config/diagnostics.h"
 #include "config/field_positions.h"
 #include "config/known_names_for_tests.h"
@@ -46,6 +48,7 @@ class ReaderTest : public ::testing::Test {
     std::string name = testing::TempDir() + "/config.XXXXXX";
     folder_ = mkdtemp(name.data());
     request_.known = KnownNamesForTests();
+    request_.judge = JudgeForTests();
     request_.file = folder_ + "/job.prototxt";
   }
   ~ReaderTest() override { std::filesystem::remove_all(folder_); }
@@ -353,6 +356,35 @@ TEST(PrintConfig, ReadsBackToTheSameMessage) {
     ASSERT_EQ(diagnostics.errors(), 0) << "round " << round << "\n" << diagnostics.Render() << printed;
     ASSERT_TRUE(google::protobuf::util::MessageDifferencer::Equals(desc, back)) << "round " << round << "\n" << printed;
     ASSERT_EQ(PrintConfig(back), printed);
+  }
+}
+
+TEST(ModelJudgement, IsGivenOfAnyModel) {
+  std::mt19937_64 random(20261130);
+  const ModelJudge judge = JudgeForTests();
+  const auto has_text = [](const ConfigMistake& mistake) { return !mistake.path.empty() && !mistake.message.empty(); };
+  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/configs")) {
+    if (entry.path().extension() != ".prototxt") continue;
+    ConfigRequest request;
+    request.file = entry.path().string();
+    request.check_files = false;
+    const Result<LoadedConfig> job = LoadTrainerDesc(request);
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    const SlotSchema slots = *SlotSchema::Create(job->desc->data_desc());
+    EXPECT_EQ(judge(job->desc->model(), slots, false).mistakes.size(), 0U) << request.file;
+    for (int round = 0; round < 20; ++round) {
+      // Random fields on top of those of a sound model: names that nothing has, numbers that nothing can be.
+      ModelDesc model = job->desc->model();
+      Fill(&model, &random, 3);
+      for (LayerDesc& layer : *model.mutable_layer()) {
+        Fill(&layer, &random, 1);
+        if (layer.cross().layers() > 9) layer.mutable_cross()->set_layers(9);
+      }
+      for (const bool is_of_program : {false, true}) {
+        const std::vector<ConfigMistake> mistakes = judge(model, slots, is_of_program).mistakes;
+        EXPECT_TRUE(std::all_of(mistakes.begin(), mistakes.end(), has_text)) << model.DebugString();
+      }
+    }
   }
 }
 

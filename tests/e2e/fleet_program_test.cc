@@ -606,7 +606,7 @@ INSTANTIATE_TEST_SUITE_P(
             "{ sgd {} } }\n",
             {},
             "\"emb\" has a SparseAccessor, which only rows that are looked up on servers have"},
-        Refusal{"NoOptimizer", "async", "model { table { name: \"emb\" dim: 4 } }\n", {}, "optimizer: missing"},
+        Refusal{"NoOptimizer", "async", "model { table { name: \"emb\" dim: 4 } }\n", {}, "the model has no optimizer"},
         Refusal{"UnreadTable",
                 "geo",
                 "model { table { name: \"b\" dim: 4 } optimizer { sgd {} } }\n",

@@ -664,7 +664,7 @@ TEST(TrainerTest, MistakesThatOnlyTheCompilerSeesHaveTheirPlaces) {
   const std::string job = small.DeepJob("");
   Process wide("trainer", {"--trainer_desc=" + job, "--set=model.loss.in=\"h\"", "--set=model.loss.label=\"uid\""});
   EXPECT_EQ(wide.Wait(), 2);
-  EXPECT_THAT(wide.errors(), HasSubstr("--set #2:1:18: error: loss: label: slot \"uid\" must have one value"));
+  EXPECT_THAT(wide.errors(), HasSubstr("--set #2:1:18: error: slot \"uid\" must have one value"));
   Process fetch("trainer", {"--trainer_desc=" + job, "--set=fetch_config.fetch_var_names=[\"loss\", \"lozz\"]"});
   EXPECT_EQ(fetch.Wait(), 2);
   EXPECT_THAT(fetch.errors(), HasSubstr("--set #1:1:39: error: there is no metric or variable \"lozz\""));

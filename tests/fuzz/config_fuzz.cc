@@ -68,7 +68,7 @@ void Run(std::string text) {
   const int source = diagnostics.AddSource("fuzz", std::move(text));
   ParseText(source, "", &ours, &diagnostics, &positions);
   const bool accepted = diagnostics.errors() == 0;
-  ValidateTrainerDesc(ours, {}, true, positions, &diagnostics);
+  ValidateTrainerDesc(ours, {}, true, nullptr, positions, &diagnostics);
   CheckPlaces(diagnostics);
   const std::string report = diagnostics.Render();
   Demand(IsPlainText(report), "a report that is not plain text", report);

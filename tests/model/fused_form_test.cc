@@ -14,7 +14,7 @@ namespace millrace {
 namespace {
 
 CompiledModel Compile(const ModelDesc& model, ModelForm form) {
-  std::vector<ModelMistake> mistakes;
+  std::vector<ConfigMistake> mistakes;
   Result<CompiledModel> compiled =
       CompileModel(model, ClickSlots(), BuiltinOps(), ModelParts::Builtin(), form, &mistakes);
   EXPECT_TRUE(compiled.ok()) << compiled.status().ToString();

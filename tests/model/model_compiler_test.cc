@@ -253,7 +253,7 @@ TEST(ModelCompilerTest, CompilesWideAndDeepWithDefaults) {
 
 TEST(ModelCompilerTest, AStopEndsIt) {
   const TrainerDesc job = ReadJob("wide_deep");
-  std::vector<ModelMistake> mistakes;
+  std::vector<ConfigMistake> mistakes;
   std::stop_source stop;
   const auto compile = [&] {
     return CompileModel(job.model(), ClickSlots(), BuiltinOps(), ModelParts::Builtin(), ModelForm::kPaddle, &mistakes,

@@ -21,45 +21,45 @@ const MistakeCase kMistakes[] = {
     {"LaterLayer", "layer { name: 'y' fc { in: 'h' units: 1 } } layer { name: 'h' fc { in: 'dense' units: 4 } }",
      "layer \"y\": in: layer \"h\" comes later; put it before this one"},
     {"SparseSlotAsInput", "layer { name: 'y' fc { in: 'C1' units: 1 } }",
-     "layer \"y\": in: slot \"C1\" is sparse; a layer reads dense float slots, others go through an embedding layer"},
+     "layer \"y\": in: slot \"C1\" is sparse; it becomes a vector through an embedding layer"},
     {"IdSlotAsInput", "layer { name: 'y' fc { in: 'label' units: 1 } }",
-     "layer \"y\": in: slot \"label\" is of type uint64; a layer reads dense float slots, others go through an "
-     "embedding "
-     "layer"},
+     "layer \"y\": in: slot \"label\" holds ids; a layer reads floats (type: \"float\") or an embedding of them"},
     {"UnknownTable", "table { name: 'wide' dim: 1 } layer { name: 'y' embedding { slots: 'C1' table: 'wid' } }",
      "layer \"y\": table: no table \"wid\"; did you mean \"wide\"?"},
     {"UnknownSlot", "table { name: 't' dim: 1 } layer { name: 'y' embedding { slots: 'C1..C27' table: 't' } }",
      "layer \"y\": slots: no slot \"C27\"; did you mean \"C2\"?"},
     {"EmbeddingOfFloats", "table { name: 't' dim: 1 } layer { name: 'y' embedding { slots: 'dense' table: 't' } }",
-     "layer \"y\": slots: slot \"dense\" holds floats; an embedding looks ids up (type: \"uint64\")"},
+     "layer \"y\": slots: slot \"dense\" holds floats; an embedding looks up ids (type: \"uint64\")"},
     {"ManyAtOnce",
      "table { name: 't' dim: 0 } layer { name: 'h' fc { in: 'dense' } } layer { name: 'h' add { in: 'dense' } } "
      "layer { name: 'y' fc { in: 'h' units: -1 } }",
-     "table \"t\": dim: must be at least 1; 0\n"
-     "layer \"h\": units: missing; say how many outputs, for example units: 64\n"
-     "layer \"h\": name: it is the name of an earlier layer; choose another\n"
-     "layer \"y\": units: must be at least 1; -1"},
+     "table \"t\": dim must be at least 1, not 0\n"
+     "layer \"h\": units: an fc layer needs units, its number of outputs: units: 64\n"
+     "layer \"h\": name: layer \"h\" is there already\n"
+     "layer \"h\": in: the layer needs two inputs or more: in: [\"a\", \"b\"]\n"
+     "layer \"y\": fc: units must be at least 1, not -1"},
     {"SizesThatDoNotFit",
      "layer { name: 'a' fc { in: 'dense' units: 3 } } layer { name: 'b' fc { in: 'dense' units: 2 } } "
      "layer { name: 'y' add { in: ['a', 'b'] } }",
      "layer \"y\": in: shapes differ: \"a\" is [-1, 3], \"b\" is [-1, 2]"},
     {"FmWithoutDim", "layer { name: 'y' fm { in: 'dense' } }",
-     "layer \"y\": dim: missing; \"dense\" is no embedding layer, so say the floats per slot"},
+     "layer \"y\": in: \"dense\" is no embedding layer, so say the floats per slot: dim: ..."},
     {"FmWithWrongDim", "layer { name: 'y' fm { in: 'dense' dim: 4 } }",
-     "layer \"y\": dim: must divide the 13 columns of \"dense\"; 4"},
+     "layer \"y\": dim must divide the 13 columns of \"dense\", not 4"},
     {"NameOfASlot",
      "layer { name: 'dense' fc { in: 'dense' units: 1 } } layer { name: 'y' fc { in: 'dense' units: 1 } }",
-     "layer \"dense\": name: it is the name of a slot; choose another"},
+     "layer \"dense\": name: \"dense\" is the name of a slot; choose another for the layer"},
     {"ReservedName",
      "layer { name: 'loss' fc { in: 'dense' units: 1 } } layer { name: 'y' fc { in: 'dense' units: 1 } }",
-     "layer \"loss\": name: it is the name of a variable of the loss; choose another"},
+     "layer \"loss\": name: \"loss\" is the name of a variable of the loss; choose another for the layer"},
     {"NoKind", "layer { name: 'y' }",
-     "layer \"y\": has no kind; add embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout, op, "
+     "layer \"y\": kind: a layer needs a kind: embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout, "
+     "op, "
      "custom, "
      "mixture, "},
     {"DropoutProbability",
      "layer { name: 'd' dropout { in: 'dense' prob: 1 } } layer { name: 'y' fc { in: 'd' units: 1 } }",
-     "layer \"d\": prob: must be in [0, 1); 1"},
+     "layer \"d\": dropout: prob must be in [0, 1), not 1"},
     {"UnknownOperator", "layer { name: 'y' op { type: 'reluu' inputs { name: 'X' vars: 'dense' } } }",
      "layer \"y\": type: no operator \"reluu\"; did you mean \"relu\"?"},
     {"UnknownOperatorInput", "layer { name: 'y' op { type: 'scale' inputs { name: 'Xs' vars: 'dense' } } }",
@@ -74,7 +74,7 @@ const MistakeCase kMistakes[] = {
     {"ClassOfADenseTable",
      "table { name: 't' dim: 1 vocabulary: 9 class_name: 'HashTable' } layer { name: 'y' embedding { slots: 'C1' "
      "table: 't' } }",
-     "table \"t\": class_name: it is for hash tables; leave out it or the vocabulary"},
+     "table \"t\": class_name is for tables that grow; leave out it or vocabulary"},
     {"ParameterBeyondAnyMachine",
      "table { name: 't' dim: 16 vocabulary: 4611686018427387904 } layer { name: 'y' embedding { slots: 'C1' table: 't' "
      "} }",
@@ -87,11 +87,12 @@ const MistakeCase kMistakes[] = {
      "layer \"y\": slots: slot \"C1\" has the name of another variable; rename one of them"},
     {"XavierOfAHashTable",
      "table { name: 't' dim: 1 init { xavier: true } } layer { name: 'y' embedding { slots: 'C1' table: 't' } }",
-     "table \"t\": init: xavier needs a vocabulary, a hash table has no size; use uniform or normal"},
+     "table \"t\": init: xavier needs a vocabulary: a table that grows has no size; use uniform or normal"},
     {"OptimizerWithoutARuleIsOfferedAll",
      "table { name: 't' dim: 1 optimizer {} } layer { name: 'y' embedding { slots: 'C1' table: 't' } }",
-     "table \"t\": optimizer: names no rule; add sgd, adagrad, adam, ftrl, momentum, rmsprop, decayed_adagrad, "
-     "lars_momentum, adadelta, adamax, lamb or custom"},
+     "table \"t\": optimizer: rule: an optimizer needs a rule: sgd, adagrad, adam, ftrl, momentum, rmsprop, "
+     "decayed_adagrad, "
+     "lars_momentum, adadelta, adamax, lamb or custom, as in optimizer { adagrad { lr: 0.01 } }"},
     {"TwoColumnsForALogit", "layer { name: 'y' fc { in: 'dense' units: 2 } }",
      "loss: in: SIGMOID_CROSS_ENTROPY wants [batch, 1], but \"y\" is [-1, 2]; use CROSS_ENTROPY for two classes"},
 };
@@ -117,14 +118,14 @@ TEST(ModelMistakesOfTheEndTest, LossMetricsAndOptimizers) {
       "metric { kind: GAUC } metric { kind: AUC in: 'yy' }");
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().message(),
-            "optimizer: missing; add for example optimizer { adagrad { lr: 0.01 } } to the model\n"
-            "table \"t\": optimizer: adam: lr: must be above 0, not 0\n"
-            "table \"t\": optimizer: adam: beta1: must be in [0, 1), not 1\n"
+            "model: optimizer: the model has no optimizer; add, for example, optimizer { adagrad { lr: 0.01 } }\n"
+            "table \"t\": optimizer: adam: lr must be above 0, not 0\n"
+            "table \"t\": optimizer: adam: beta1 must be in [0, 1), not 1\n"
             "table \"t\": optimizer: schedule: cosine: decay_steps must be at least 1, not 0\n"
-            "loss: l2: must not be negative; -1\n"
+            "loss: l2 must not be negative, not -1\n"
             "loss: in: no layer or slot \"z\"\n"
             "loss: label: slot \"C1\" must have one value an example; set is_dense: true and shape: [-1, 1]\n"
-            "metric GAUC: group: missing; name the slot whose first id groups examples\n"
+            "metric GAUC: group: GAUC needs a group, the slot whose first id groups examples: group: \"user\"\n"
             "metric AUC: in: no layer or slot \"yy\"; did you mean \"y\"?");
 }
 
@@ -162,8 +163,9 @@ TEST(ModelMistakesOfTheEndTest, NothingAtAll) {
   const Result<CompiledModel> model = CompileText("");
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().message(),
-            "optimizer: missing; add for example optimizer { adagrad { lr: 0.01 } } to the model\n"
-            "loss: missing; add loss { kind: ... in: \"LAYER\" label: \"SLOT\" }");
+            "model: optimizer: the model has no optimizer; add, for example, optimizer { adagrad { lr: 0.01 } }\n"
+            "model: layer: the model has no layers\n"
+            "model: loss: the model has no loss: loss { kind: LOG_LOSS in: \"...\" label: \"...\" }");
 }
 
 }  // namespace

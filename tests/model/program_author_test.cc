@@ -282,7 +282,7 @@ TEST(ProgramAuthorTest, MomentumKeepsAVelocityForEachParameter) {
   EXPECT_EQ(
       growing->Minimize("loss", rule).status().message(),
       "table \"t\": optimizer: momentum moves every row at each step, which a table that grows cannot do; give the "
-      "table a rule of its own, or a vocabulary");
+      "table sgd, adagrad, adam or ftrl, or a vocabulary");
 }
 
 TEST(ProgramAuthorTest, GradientsAreClippedThenPenalized) {
@@ -306,21 +306,21 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
     const char* message;
   };
   constexpr Wrong kWrong[] = {
-      {"sgd {} clip {}", "optimizer: clip: needs value, norm or global_norm, as in clip { norm: 5 }"},
+      {"sgd {} clip {}", "optimizer: clip: a clip needs value, norm or global_norm, as in clip { norm: 5 }"},
       {"sgd {} clip { norm: 0 }", "optimizer: clip: norm must be above 0, not 0"},
       {"sgd {} clip { global_norm: -1 }", "optimizer: clip: global_norm must be above 0, not -1"},
-      {"sgd {} clip { value: 1 min_value: 2 }", "optimizer: clip: value must not be below min_value; 1"},
+      {"sgd {} clip { value: 1 min_value: 2 }", "optimizer: clip: min_value must not be above value, 1; 2"},
       {"sgd {} regularization { l1: -1 }", "optimizer: regularization: l1 must not be negative, not -1"},
-      {"rmsprop { momentum: 1 }", "optimizer: rmsprop: momentum: must be in [0, 1), not 1"},
-      {"decayed_adagrad { decay: 2 }", "optimizer: decayed_adagrad: decay: must be in [0, 1), not 2"},
-      {"lars_momentum { coefficient: 0 }", "optimizer: lars_momentum: coefficient: must be above 0, not 0"}};
+      {"rmsprop { momentum: 1 }", "optimizer: rmsprop: momentum must be in [0, 1), not 1"},
+      {"decayed_adagrad { decay: 2 }", "optimizer: decayed_adagrad: decay must be in [0, 1), not 2"},
+      {"lars_momentum { coefficient: 0 }", "optimizer: lars_momentum: coefficient must be above 0, not 0"}};
   const auto author = NewAuthor();
   AuthorMean(*author);
   for (const Wrong& mistake : kWrong) {
     EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>(mistake.optimizer)).status().message(), mistake.message);
   }
   EXPECT_EQ(author->SetRule("w", FromText<ParameterRule>("rate: -1")).message(),
-            "parameter \"w\": rate: must not be negative; -1");
+            "parameter \"w\": rate must not be negative, not -1");
   EXPECT_EQ(author->SetRule("w", FromText<ParameterRule>("clip { global_norm: 1 }")).message(),
             "parameter \"w\": clip: global_norm is of all gradients; give it to the optimizer");
   EXPECT_TRUE(author->SetRule("w", FromText<ParameterRule>("rate: 2")).ok());
@@ -335,7 +335,7 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
   EXPECT_EQ(
       growing->Minimize("loss", FromText<OptimizerDesc>("rmsprop {}")).status().message(),
       "table \"t\": optimizer: rmsprop moves every row at each step, which a table that grows cannot do; give the "
-      "table a rule of its own, or a vocabulary");
+      "table sgd, adagrad, adam or ftrl, or a vocabulary");
   const auto own = NewAuthor();
   ASSERT_TRUE(own->AddTable(FromText<TableDesc>("name: 't' dim: 2 optimizer { sgd {} clip { global_norm: 1 } }")).ok());
   AuthorMean(*own);
@@ -349,7 +349,7 @@ TEST(ProgramAuthorTest, AFailedMinimizeLeavesTheProgramsAsTheyWere) {
   const std::string main = author->main().SerializeAsString();
   const std::string startup = author->startup().SerializeAsString();
   EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>("sgd { lr: -1 }")).status().message(),
-            "optimizer: sgd: lr: must be above 0, not -1");
+            "optimizer: sgd: lr must be above 0, not -1");
   EXPECT_EQ(author->Minimize("xw", FromText<OptimizerDesc>("sgd {}")).status().message(),
             "minimize: the loss must be one float; \"xw\" is [-1, 1]; take its mean first");
   EXPECT_EQ(author->Minimize("los", FromText<OptimizerDesc>("sgd {}")).status().message(),
@@ -394,7 +394,7 @@ TEST(ProgramAuthorTest, ATableTakesTheRuleOfMinimizeUnlessItHasItsOwn) {
   EXPECT_EQ(author->AddTable(FromText<TableDesc>("name: 'plain' dim: 3")).message(),
             "table \"plain\" is there already, as: name: \"plain\" dim: 2");
   EXPECT_EQ(author->AddTable(FromText<TableDesc>("name: 'none' dim: 0")).message(),
-            "table \"none\": dim: must be at least 1; 0");
+            "table \"none\": dim must be at least 1, not 0");
   ASSERT_TRUE(author->Append(MakeOp("sum", {{"X", {"rows_own", "rows_plain"}}}, {{"Out", {"rows"}}})).ok());
   ASSERT_TRUE(author->Append(MakeOp("mean", {{"X", {"rows"}}}, {{"Out", {"loss"}}})).ok());
   const auto made = author->Minimize("loss", FromText<OptimizerDesc>("adam { lr: 0.25 }"));

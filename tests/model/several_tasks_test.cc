@@ -201,8 +201,8 @@ TEST(SeveralTasks, MistakesAreNamedTogether) {
           .status();
   const std::string text = status.ToString();
   for (const char* part :
-       {"name: missing; of several losses each has one", "\"b c\" is no name", "mask: no slot \"no\"",
-        "weight: must be 0 or more", "it is the name of an earlier loss",
+       {"name: of several losses each needs a name", "\"b c\" is no name", "mask: no slot \"no\"",
+        "weight must not be negative, not -1", "loss \"d\" is there already",
         "has 3 classes here, and these are weights of 2", "sample_weight: slot \"pair\" must have one value an example",
         "SQUARED_ERROR meets values and has no classes", "loss: no loss \"g\""}) {
     EXPECT_THAT(text, HasSubstr(part));
@@ -211,7 +211,7 @@ TEST(SeveralTasks, MistakesAreNamedTogether) {
 
 TEST(SeveralTasks, AMetricOfNobodysPredictionSaysWhoseLabelItHas) {
   EXPECT_THAT(CompileTasks(std::string(kTwoLosses) + "metric { kind: AUC in: 'h' }").status().ToString(),
-              HasSubstr("metric AUC: loss: missing; \"h\" is the prediction of none"));
+              HasSubstr("metric AUC: loss: \"h\" is the prediction of no loss"));
 }
 
 /// What a batch of one row says of weights that are none.

@@ -233,13 +233,14 @@ TEST(PluginJobsTest, AnOptimizerThatAPluginHasNotOrDoesNotFitIsNamedAtItsPlace) 
   EXPECT_THAT(refusal(custom("\"sign_decent\""), own),
               HasSubstr(":20:36: error: no optimizer \"sign_decent\"; did you mean \"sign_descent\"?"));
   EXPECT_THAT(refusal("custom { lr: 1 }", own),
-              HasSubstr("optimizer needs the class_name by which a plugin brings it"));
+              HasSubstr("class_name must be the name under which a plugin registers the optimizer"));
   EXPECT_THAT(refusal(custom("\"adam\""), own), HasSubstr("\"adam\" is no class of a plugin: write adam in place"));
   EXPECT_THAT(refusal(custom("\"no_update\""), own), HasSubstr("operator \"no_update\" does not update a parameter"));
   EXPECT_THAT(refusal(custom("\"sign_descent\" lr: 0"), own), HasSubstr("lr must be above 0, not 0"));
   EXPECT_THAT(refusal(custom("\"sign_descent\" attrs { name: \"decoy\" f: 1 }"), own),
-              HasSubstr("attrs: operator \"sign_descent\" has no attribute \"decoy\"; did you mean \"decay\"?"));
-  EXPECT_THAT(refusal(custom("\"sign_descent\""), ""), HasSubstr("give the table a rule of its own, or a vocabulary"));
+              HasSubstr("operator \"sign_descent\" has no attribute \"decoy\"; did you mean \"decay\"?"));
+  EXPECT_THAT(refusal(custom("\"sign_descent\""), ""),
+              HasSubstr("give the table sgd, adagrad, adam or ftrl, or a vocabulary"));
 }
 
 TEST(PluginJobsTest, ATableOfAPluginHoldsTheRowsOfAModel) {
@@ -274,10 +275,11 @@ TEST(PluginJobsTest, AModelsPartThatAPluginHasNotOrFailsAtIsNamedAtItsPlace) {
   const auto custom = [](const std::string& name) { return "custom { class_name: \"" + name + "\" in: \"e\" }"; };
   EXPECT_THAT(refusal("layer", custom("Gaet")), HasSubstr(":18:42: error: no layer \"Gaet\"; did you mean \"Gate\"?"));
   EXPECT_THAT(refusal("layer", "custom { class_name: \"Gate\" in: \"e\" attrs { name: \"scal\" f: 2 } }"),
-              HasSubstr("attrs: class \"Gate\" has no attribute \"scal\"; did you mean \"scale\"?"));
+              HasSubstr("class \"Gate\" has no attribute \"scal\"; did you mean \"scale\"?"));
   EXPECT_THAT(refusal("layer", "custom { class_name: \"Gate\" in: \"e\" attrs { name: \"scale\" s: \"2\" } }"),
               HasSubstr("attribute \"scale\" of \"Gate\" is written in the field f"));
-  EXPECT_THAT(refusal("layer", "custom { in: \"e\" }"), HasSubstr("layer needs the class_name"));
+  EXPECT_THAT(refusal("layer", "custom { in: \"e\" }"),
+              HasSubstr("class_name must be the name under which a plugin registers the layer"));
   EXPECT_THAT(refusal("layer", custom("fc")), HasSubstr("\"fc\" is no class of a plugin: write fc in place of custom"));
   EXPECT_THAT(refusal("layer", custom("SilentLayer")), HasSubstr("was not lowered, and gave no reason"));
   EXPECT_THAT(refusal("layer", custom("EmptyLayer")), HasSubstr("was not lowered, and gave no reason"));

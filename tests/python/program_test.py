@@ -916,7 +916,7 @@ class OptimizerTest(Fresh):
             optimizer.SGD(0.1).minimize(layers.mean(x))  # depends on no parameter
         loss = layers.mean(layers.fc(x, 1))
         ops = self.main.ops()
-        with self.assertRaisesRegex(millrace.ConfigError, "sgd: lr: must be above 0, not -0.1"):
+        with self.assertRaisesRegex(millrace.ConfigError, "sgd: lr must be above 0, not -0.1"):
             optimizer.SGD(-0.1).minimize(loss)
         self.assertEqual(self.main.ops(), ops)
         optimizer.SGD(0.1).minimize(loss)

@@ -5,7 +5,12 @@ namespace millrace {
 bool LowerAttention(Lowering& lowering, const LayerPart& part) {
   const AttentionLayer& layer = part.desc.attention();
   const std::optional<SequenceInput> in = Sequence(lowering, part, "in", layer.in());
-  const std::optional<std::string> query = lowering.Input(part.where, "query", layer.query());
+  std::optional<std::string> query;
+  if (layer.query().empty()) {
+    lowering.Missing(part.where, "query: an attention layer needs a query, the candidate: query: \"item\"");
+  } else {
+    query = lowering.Input(part.where, "query", layer.query());
+  }
   if (layer.act() == NONE || layer.act() == SOFTMAX) {
     lowering.Problem(part.where, "act: RELU, SIGMOID or TANH follows a hidden layer of the network");
     return false;
@@ -14,8 +19,9 @@ bool LowerAttention(Lowering& lowering, const LayerPart& part) {
   LayerOps ops(lowering, part);
   const Dims& asked = ops.DimsOf(*query);
   if (asked.rank() != 2 || asked[1] != in->columns) {
-    lowering.Problem(part.where, "query: must be [batch, " + std::to_string(in->columns) + "], as the places of \"" +
-                                     in->var + "\"; \"" + *query + "\" is " + asked.ToString());
+    lowering.Misfit(part.where, "query: query must be [batch, " + std::to_string(in->columns) +
+                                    "], as the places of \"" + in->var + "\"; \"" + *query + "\" is " +
+                                    asked.ToString());
     return false;
   }
   const std::string one = ops.Reshape(*query, ops.Var("query"), {-1, 1, in->columns});

@@ -9,7 +9,7 @@ bool LowerBatchNorm(Lowering& lowering, const LayerPart& part) {
   LayerOps ops(lowering, part);
   const Dims dims = ops.DimsOf(*in);
   if (dims.rank() != 2 || dims[1] < 1) {
-    lowering.Problem(part.where, "in: \"" + *in + "\" must be [batch, columns]; its shape is " + dims.ToString());
+    lowering.Misfit(part.where, "in: \"" + *in + "\" must be [batch, columns]; its shape is " + dims.ToString());
     return false;
   }
   const std::string mean = ops.Var("mean");

@@ -5,7 +5,8 @@ namespace millrace {
 bool LowerCin(Lowering& lowering, const LayerPart& part) {
   const CinLayer& layer = part.desc.cin();
   const std::optional<SlotVectors> in = VectorsOfSlots(lowering, part, layer.in(), layer.dim());
-  if (layer.units().empty()) lowering.Problem(part.where, "units: missing; say how many vectors each layer has");
+  if (layer.units().empty())
+    lowering.Missing(part.where, "units: a cin layer needs units, the vectors of each: units: [32, 32]");
   if (!in || layer.units().empty()) return false;
   LayerOps ops(lowering, part);
   // [batch, 1, slots, dim] and, for each layer, [batch, vectors, 1, dim]: their product has every pair.

@@ -5,21 +5,23 @@ namespace millrace {
 bool LowerGru(Lowering& lowering, const LayerPart& part) {
   const GruLayer& layer = part.desc.gru();
   const std::optional<SequenceInput> in = Sequence(lowering, part, "in", layer.in());
-  if (layer.units() < 1) lowering.Problem(part.where, "units: missing; say how many columns the state has");
-  if (!in || layer.units() < 1) return false;
+  if (!layer.has_units()) {
+    lowering.Missing(part.where, "units: a gru layer needs units, the columns of its state: units: 32");
+  }
+  std::optional<std::string> attention;
+  if (!layer.attention().empty()) attention = lowering.Input(part.where, "attention", layer.attention());
+  if (!in || !layer.has_units() || (!layer.attention().empty() && !attention)) return false;
   LayerOps ops(lowering, part);
   const int64_t units = layer.units();
   Bound inputs = {{"X", {ops.Product(in->var, "w", "b", 3 * units, ops.Var("gates"))}},
                   {"Mask", {in->mask}},
                   {"Weight", {ops.Weight("u", {units, 3 * units})}}};
-  if (!layer.attention().empty()) {
-    const std::optional<std::string> attention = lowering.Input(part.where, "attention", layer.attention());
-    if (!attention) return false;
+  if (attention) {
     const Dims& dims = ops.DimsOf(*attention);
     if (dims.rank() != 2 || dims[1] != in->places) {
-      lowering.Problem(part.where, "attention: must be [batch, " + std::to_string(in->places) +
-                                       "], an attention layer of \"" + in->var + "\" with output: WEIGHTS; \"" +
-                                       *attention + "\" is " + dims.ToString());
+      lowering.Misfit(part.where, "attention: attention must be [batch, " + std::to_string(in->places) +
+                                      "], an attention layer of \"" + in->var + "\" with output: WEIGHTS; \"" +
+                                      *attention + "\" is " + dims.ToString());
       return false;
     }
     inputs.push_back({"Attention", {*attention}});

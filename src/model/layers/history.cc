@@ -9,7 +9,8 @@ bool LowerHistory(Lowering& lowering, const LayerPart& part) {
   if (slots.empty() || table == nullptr) return false;
   for (const SlotSpec* slot : slots) {
     if (!slot->is_dense) continue;
-    lowering.Problem(part.where, "slots: slot \"" + slot->name + "\" is dense with one id; a history has any number");
+    lowering.Problem(part.where, lowering.ElementOf("slots", slot->name) + ": slot \"" + slot->name +
+                                     "\" is dense with one id; a history has any number");
     return false;
   }
   if (table->has_accessor()) {
@@ -18,7 +19,7 @@ bool LowerHistory(Lowering& lowering, const LayerPart& part) {
                                      "reads them one by one");
     return false;
   }
-  if (table->dim() < 1) return false;
+  if (lowering.IsBroken(table->name())) return false;
   lowering.AddTable(*table);
   if (!lowering.main().Has(table->name())) return false;
   LayerOps ops(lowering, part);

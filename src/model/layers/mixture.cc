@@ -5,15 +5,15 @@ namespace millrace {
 bool LowerMixture(Lowering& lowering, const LayerPart& part) {
   const MixtureLayer& layer = part.desc.mixture();
   const std::string& name = part.desc.name();
-  std::vector<std::string> experts;
-  for (const std::string& in : layer.in()) {
-    if (const std::optional<std::string> input = lowering.Input(part.where, "in", in)) experts.push_back(*input);
+  const std::optional<std::vector<std::string>> in = lowering.Inputs(part.where, layer.in(), 1);
+  std::optional<std::string> gate;
+  if (layer.gate().empty()) {
+    lowering.Missing(part.where, "gate: a mixture needs a gate, the layer with a share for each input: gate: \"g\"");
+  } else {
+    gate = lowering.Input(part.where, "gate", layer.gate());
   }
-  if (layer.in().empty()) lowering.Problem(part.where, "in: names no layer or slot");
-  if (layer.gate().empty()) lowering.Problem(part.where, "gate: names no layer or slot");
-  const std::optional<std::string> gate =
-      layer.gate().empty() ? std::nullopt : lowering.Input(part.where, "gate", layer.gate());
-  if (experts.empty() || static_cast<int>(experts.size()) < layer.in_size() || !gate) return false;
+  if (!in || !gate) return false;
+  const std::vector<std::string>& experts = *in;
 
   const auto count = static_cast<int64_t>(experts.size());
   const int64_t columns = Columns(lowering, part.where, experts[0]);
@@ -22,14 +22,14 @@ bool LowerMixture(Lowering& lowering, const LayerPart& part) {
   for (const std::string& expert : experts) {
     const Dims& dims = vars.find(expert)->second.dims;
     if (dims.rank() == 2 && dims[1] == columns) continue;
-    lowering.Problem(part.where, "in: shapes differ: \"" + experts[0] + "\" is [-1, " + std::to_string(columns) +
-                                     "], \"" + expert + "\" is " + dims.ToString());
+    lowering.Misfit(part.where, "in: shapes differ: \"" + experts[0] + "\" is [-1, " + std::to_string(columns) +
+                                    "], \"" + expert + "\" is " + dims.ToString());
     return false;
   }
   const Dims& gates = vars.find(*gate)->second.dims;
   if (gates.rank() != 2 || gates[1] != count) {
-    lowering.Problem(part.where, "gate: needs a column for each of " + std::to_string(count) + " inputs, but \"" +
-                                     *gate + "\" is " + gates.ToString());
+    lowering.Misfit(part.where, "gate: gate needs a column for each of " + std::to_string(count) + " inputs, but \"" +
+                                    *gate + "\" is " + gates.ToString());
     return false;
   }
   // [batch, 1, count] x [batch, count, columns]

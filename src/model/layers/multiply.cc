@@ -4,15 +4,9 @@ namespace millrace {
 
 bool LowerMultiply(Lowering& lowering, const LayerPart& part) {
   const MultiplyLayer& layer = part.desc.multiply();
-  std::vector<std::string> inputs;
-  for (const std::string& in : layer.in()) {
-    if (const std::optional<std::string> input = lowering.Input(part.where, "in", in)) inputs.push_back(*input);
-  }
-  if (layer.in_size() < 2) {
-    lowering.Problem(part.where, "in: needs two inputs or more; it has " + std::to_string(layer.in_size()));
-    return false;
-  }
-  if (static_cast<int>(inputs.size()) < layer.in_size()) return false;
+  std::optional<std::vector<std::string>> in = lowering.Inputs(part.where, layer.in(), 2);
+  if (!in) return false;
+  std::vector<std::string>& inputs = *in;
   LayerOps ops(lowering, part);
   const auto is_column = [&ops](const std::string& var) {
     return ops.DimsOf(var).rank() == 2 && ops.DimsOf(var)[1] == 1;
@@ -23,8 +17,8 @@ bool LowerMultiply(Lowering& lowering, const LayerPart& part) {
   }
   for (const std::string& input : inputs) {
     if (is_column(input) || ops.DimsOf(input) == ops.DimsOf(inputs[0])) continue;
-    lowering.Problem(part.where, "in: shapes differ: \"" + inputs[0] + "\" is " + ops.DimsOf(inputs[0]).ToString() +
-                                     ", \"" + input + "\" is " + ops.DimsOf(input).ToString());
+    lowering.Misfit(part.where, "in: shapes differ: \"" + inputs[0] + "\" is " + ops.DimsOf(inputs[0]).ToString() +
+                                    ", \"" + input + "\" is " + ops.DimsOf(input).ToString());
     return false;
   }
   std::string product = inputs[0];

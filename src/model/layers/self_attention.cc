@@ -25,8 +25,8 @@ bool LowerSelfAttention(Lowering& lowering, const LayerPart& part) {
   const int64_t units = layer.has_units() ? layer.units() : in->columns;
   const int64_t heads = layer.heads();
   if (units % heads != 0) {
-    lowering.Problem(part.where, "heads: " + std::to_string(heads) + " do not divide the " + std::to_string(units) +
-                                     " columns of the output");
+    lowering.Misfit(part.where, "heads: " + std::to_string(heads) + " heads do not divide the " +
+                                    std::to_string(units) + " columns of the output");
     return false;
   }
   const int64_t width = units / heads;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// "a", "a and b", "a, b and c".
+std::string JoinNames(std::span<const std::string_view> names);
+
+/// Returns `no WHAT "NAME"` with the nearest of `names`. Without a near one it lists the names if they are few, and
+/// adds `advice` unless that is empty.
+std::string NoSuchName(std::string_view what, std::string_view name, const std::vector<std::string>& names,
+                       std::string_view advice = {});
+
+}  // namespace millrace
