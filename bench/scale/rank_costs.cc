@@ -93,7 +93,7 @@ Status UseRows(RankGroup& ranks, size_t count, int batches, const RankTableOptio
   const auto fetch = [&](int batch) {
     if (ranks.size() == 1) return Status::Ok();
     for (SparseTable* table : tables) {
-      MR_TRY(dynamic_cast<FetchesAhead&>(*table).Fetch(keys[static_cast<size_t>(batch)]));
+      MR_TRY(dynamic_cast<Prefetchable&>(*table).Fetch(keys[static_cast<size_t>(batch)]));
     }
     return Status::Ok();
   };

@@ -158,7 +158,7 @@ EarlierSave CheckpointStore::EarlierFor(const CheckpointContent& content) const 
   return earlier;
 }
 
-Status CheckpointStore::GoOnFrom(const FoundCheckpoint& found, const Scope& root) {
+Status CheckpointStore::ResumeFrom(const FoundCheckpoint& found, const Scope& root) {
   const auto& variables = found.manifest.variable();
   const auto& files = found.manifest.file();
   StoredVariables stored{{variables.begin(), variables.end()}, {files.begin(), files.end()}, {}};

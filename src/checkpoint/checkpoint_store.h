@@ -66,11 +66,11 @@ class CheckpointStore {
   /// and those of other runs (another run_id). kIo with the system's reason, kCancelled after a stop request of `work`;
   /// what was there before stays whole.
   ///
-  /// Large tables note from there on what changes; where `root` has still what the last Write wrote, or what GoOnFrom
+  /// Large tables note from there on what changes; where `root` has still what the last Write wrote, or what ResumeFrom
   /// was told, but for these changes, the checkpoint may have them alone, beside links to the files of that one.
   Status Write(const CheckpointContent& content, const ProgramDesc& program, Scope& root, const LongWork& work = {});
   /// Tells that `root` has what this checkpoint holds, and that its large tables note from now on what changes.
-  Status GoOnFrom(const FoundCheckpoint& found, const Scope& root);
+  Status ResumeFrom(const FoundCheckpoint& found, const Scope& root);
   /// About how many bytes Write would write of variables, but for those that it tells LongWork::on_expected of.
   uint64_t BytesToWrite(const CheckpointContent& content, const ProgramDesc& program, const Scope& root) const;
 

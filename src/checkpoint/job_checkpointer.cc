@@ -19,8 +19,8 @@
 #include "job/input_fingerprint.h"
 #include "job/input_state.h"
 #include "program/rate_variables.h"
-#include "report/bytes_line.h"
 #include "report/progress_line.h"
+#include "report/save_progress.h"
 #include "runtime/transfer.h"
 #include "runtime/variable_store.h"
 
@@ -294,7 +294,7 @@ std::unique_ptr<JobCheckpointer> JobCheckpointer::Follow(JobSession& session, st
 Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std::string& resume) {
   if (resume == "never") return std::optional<FoundCheckpoint>();
   const CheckpointFits fits = [this](const CheckpointManifest& manifest) { return Fits(manifest); };
-  BytesLine line("a checkpoint is being checked", 0, {}, terminal_);
+  SaveProgress line("a checkpoint is being checked", 0, {}, terminal_);
   const LongWork work{stop_, [&line](uint64_t bytes) { line.Add(bytes); },
                       [&line](uint64_t more) { line.Expect(more); }};
   // Rank 0 has checked the files of tables when it names the checkpoint to the others.
@@ -376,7 +376,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume() {
   run_id_ = manifest.run_id();
   if (!job_->desc().infer() && job_->desc().checkpoint().full_every() > 1) {
     MR_TRY(BeginChanges({manifest.variable().begin(), manifest.variable().end()}, session_->root(), true));
-    MR_TRY(store_.GoOnFrom(*found, session_->root()));
+    MR_TRY(store_.ResumeFrom(*found, session_->root()));
   }
   if (job_->desc().infer()) {
     notes_.push_back("parameters of \"" + found->folder + "\": " + EpochOf(state) + ", step " +
@@ -497,8 +497,8 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
   const auto& variables = found.manifest.variable();
   MR_TRY(session_->EmptyTables());
   {
-    BytesLine line("the checkpoint of step " + std::to_string(found.manifest.step()) + " is being loaded",
-                   FileBytesOf(found.manifest), {}, terminal_);
+    SaveProgress line("the checkpoint of step " + std::to_string(found.manifest.step()) + " is being loaded",
+                      FileBytesOf(found.manifest), {}, terminal_);
     MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored,
                             job_->workers(), {stop, [&line](uint64_t bytes) { line.Add(bytes); }}));
   }
@@ -699,8 +699,8 @@ Status JobCheckpointer::Save(const RunState& state, const CheckpointReason& reas
   content.full_every = job_->desc().checkpoint().full_every();
   content.hurries = stop_.stop_requested();
   const uint64_t expected = store_.BytesToWrite(content, program, session_->root());
-  BytesLine line("the checkpoint of step " + std::to_string(state.step) + " is being written", expected, stop_,
-                 terminal_);
+  SaveProgress line("the checkpoint of step " + std::to_string(state.step) + " is being written", expected, stop_,
+                    terminal_);
   MR_TRY(check());
   CheckpointManifest& manifest = content.manifest;
   manifest.set_millrace_version(MillraceVersion());
@@ -722,7 +722,7 @@ Status JobCheckpointer::Save(const RunState& state, const CheckpointReason& reas
   if (state.epoch < job_->passes()) {
     for (const std::string& file : job_->FilesOfPass(state.epoch)) manifest.add_input_file(file);
     // A stop that is there already is why this is saved, and leaves time for a short look.
-    const LateStop late(stop_, kLookMayTake);
+    const GraceStop late(stop_, kLookMayTake);
     const Status looked = LookAtFiles(state.epoch, late.token());
     if (looked.code() == StatusCode::kCancelled) {
       notes_.push_back("the checkpoint does not tell whether input files change: " + looked.message());

@@ -7,7 +7,7 @@
 #include "core/delayed_stop.h"
 #include "core/replace_folder.h"
 #include "job/job_mistakes.h"
-#include "report/bytes_line.h"
+#include "report/save_progress.h"
 #include "runtime/persistables.h"
 #include "runtime/variable_store.h"
 #include "serving/inference_model.h"
@@ -136,9 +136,9 @@ Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state)
   MR_TRY(MakeFolder(models));
   const std::string folder = FolderOf(name);
   {
-    const LateStop give_up(stop, kMayTakeAtStop);
-    BytesLine line("the model of pass \"" + name + "\" is being written",
-                   BytesToStore(job_->model().main, session_->root()), stop, terminal_);
+    const GraceStop give_up(stop, kMayTakeAtStop);
+    SaveProgress line("the model of pass \"" + name + "\" is being written",
+                      BytesToStore(job_->model().main, session_->root()), stop, terminal_);
     MR_TRY(SaveJobModel(*session_, *state, ContentOf(job_->desc().incremental().save_mode()), folder,
                         {give_up.token(), [&line](uint64_t bytes) { line.Add(bytes); }}));
   }

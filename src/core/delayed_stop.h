@@ -35,12 +35,12 @@ class DelayedStop {
 };
 
 /// A stop request delayed after another one.
-class LateStop {
+class GraceStop {
  public:
-  LateStop(const std::stop_token& stop, std::chrono::milliseconds delay)
+  GraceStop(const std::stop_token& stop, std::chrono::milliseconds delay)
       : on_stop_(stop, [this, delay] { delayed_.emplace(late_, delay); }) {}
-  LateStop(const LateStop&) = delete;
-  LateStop& operator=(const LateStop&) = delete;
+  GraceStop(const GraceStop&) = delete;
+  GraceStop& operator=(const GraceStop&) = delete;
 
   std::stop_token token() const { return late_.get_token(); }
 

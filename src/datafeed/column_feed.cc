@@ -38,7 +38,7 @@ std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
 
 /// Advice for a string like "NA", by which other programs mean a missing value; empty for other strings.
 std::string AdviceOnMissing(const FeaturePlan::Feature& feature, std::string_view text, bool scores) {
-  if (!MeansNothing(text)) return "";
+  if (!IsMissingMarker(text)) return "";
   const std::string missing = "csv { missing: \"" + (text == "\\N" ? "\\\\N" : std::string(text)) + "\" }";
   const bool needs_default = feature.is_dense && !feature.has_default && feature.defaults.empty();
   const std::string advice = needs_default ? missing + " and what stands for one, " +
@@ -76,7 +76,7 @@ std::string ColumnarFormatAdvice(std::string_view line) {
   return "";
 }
 
-bool MeansNothing(std::string_view text) {
+bool IsMissingMarker(std::string_view text) {
   constexpr std::string_view kWords[] = {"NA",   "N/A", "#N/A", "n/a", "na", "NULL", "null", "Null", "None",
                                          "none", "nil", "\\N",  "?",   "-",  ".",    "NaN",  "nan",  "<NA>"};
   return std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords);
@@ -86,7 +86,7 @@ struct FeaturePlans::Last {
   std::mutex mutex;
   std::string key;
   std::weak_ptr<const FeaturePlan> plan;
-  std::shared_ptr<SaidOnce> said = std::make_shared<SaidOnce>();
+  std::shared_ptr<WarnOnce> said = std::make_shared<WarnOnce>();
 };
 
 FeaturePlans::FeaturePlans() : last_(std::make_unique<Last>()) {}
@@ -112,7 +112,7 @@ Result<ColumnSetup> FeaturePlans::Setup(const SlotSchema& schema, const DataFeed
 
 void FeaturePlans::ForgetSaid() const {
   const std::lock_guard lock(last_->mutex);
-  last_->said = std::make_shared<SaidOnce>();
+  last_->said = std::make_shared<WarnOnce>();
 }
 
 ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, const DataFeedDesc& desc, Source source)

@@ -19,7 +19,7 @@
 namespace millrace {
 
 /// Remembers logged messages so that threads and files do not repeat them. Any thread.
-class SaidOnce {
+class WarnOnce {
  public:
   bool IsNew(const std::string& words) {
     const std::lock_guard lock(mutex_);
@@ -38,7 +38,7 @@ struct ColumnSetup {
   /// For a feed that gathers statistics, used instead of `plan`: rows are added to it and have no values. Must outlive
   /// the feed.
   FeatureStatistics* statistics = nullptr;
-  std::shared_ptr<SaidOnce> said;  ///< messages logged by feeds of this plan; null: no messages
+  std::shared_ptr<WarnOnce> said;  ///< messages logged by feeds of this plan; null: no messages
   /// Rows are scored with a saved model: messages give no advice on the job, and lines may lack columns of slots that
   /// the schema lacks.
   bool scores = false;
@@ -108,7 +108,7 @@ std::string FormatAdvice(const std::string& what, const std::string& format);
 std::string ColumnarFormatAdvice(std::string_view line);
 
 /// Whether other programs write this string for a missing value: "NA", "null".
-bool MeansNothing(std::string_view text);
+bool IsMissingMarker(std::string_view text);
 
 /// Compiles feature plans for feeds. Threads share the plan of the last call if the description is the same, because
 /// vocabularies can be large. Any thread.

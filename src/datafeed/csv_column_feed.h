@@ -67,7 +67,7 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   std::bitset<256> first_bytes_;                ///< first bytes of these names
   std::string note_;
   std::vector<std::string> trained_;  ///< columns of the first training file; empty: unknown
-  std::shared_ptr<SaidOnce> said_;
+  std::shared_ptr<WarnOnce> said_;
   std::vector<std::string> of_job_;  ///< columns used by the job's slots, sorted
 };
 

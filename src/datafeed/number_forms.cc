@@ -71,7 +71,7 @@ NumberForms::NumberForms(const std::vector<std::string>& columns, const DataFeed
 NumberForms::Form NumberForms::FormOf(std::string_view text) {
   if (IsDigits(text)) [[likely]]
     return kWhole;
-  if (MeansNothing(text)) return kNone;
+  if (IsMissingMarker(text)) return kNone;
   if (ReadTruthValue(text).has_value()) return kTruth;
   if (text.starts_with('-')) text.remove_prefix(1);
   // Large floats are written as 1.2e+16.

@@ -92,18 +92,18 @@ DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc, bool as_befor
   if (!desc.infer()) {
     double shares = 0;
     for (const EvalDesc::Set& set : desc.eval().set()) shares += set.share();
-    settings.rows.held = settings.held = HeldRows(settings.sets, 0, shares, false);
+    settings.rows.held = settings.held = LineShare(settings.sets, 0, shares, false);
   }
   return settings;
 }
 
 DatasetSettings DatasetSettings::ForEvaluation(const TrainerDesc& desc, int set) const {
   DatasetSettings settings = *this;
-  settings.held = HeldRows();
+  settings.held = LineShare();
   double before = 0;
   for (int i = 0; i < set; ++i) before += desc.eval().set(i).share();
   if (set >= 0 && desc.eval().set(set).has_share()) {
-    settings.held = HeldRows(sets, before, before + desc.eval().set(set).share(), true);
+    settings.held = LineShare(sets, before, before + desc.eval().set(set).share(), true);
   }
   settings.rows.held = settings.held;
   settings.local_shuffle = false;

@@ -10,8 +10,8 @@
 #include "datafeed/packed_rows.h"
 #include "datafeed/row_layout.h"
 #include "dataset/dataset.h"
-#include "dataset/held_rows.h"
 #include "dataset/label_thinning.h"
+#include "dataset/line_share.h"
 
 namespace millrace {
 
@@ -31,7 +31,7 @@ struct InMemoryRows {
   std::vector<PassPhase> phases = {};  ///< of pass 0, 1, ... cyclically; empty: kUpdate
   double sample_rate = 1;              ///< fraction of the lines to load
   ThinnedLabel thinned = {};
-  HeldRows held = {};
+  LineShare held = {};
   LineDraw sample = {};  ///< draws the lines for sample_rate
   /// Rows are grouped in TakeRows, not when loaded; the dataset may have no files of its own.
   bool are_exchanged = false;

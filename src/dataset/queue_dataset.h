@@ -9,8 +9,8 @@
 #include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
-#include "dataset/held_rows.h"
 #include "dataset/label_thinning.h"
+#include "dataset/line_share.h"
 
 namespace millrace {
 
@@ -26,7 +26,7 @@ struct QueueDatasetOptions {
   /// Empty: this dataset reads all files.
   FileQueueOfPass shared_files = {};
   ThinnedLabel thinned = {};
-  HeldRows held = {};
+  LineShare held = {};
 };
 
 /// Streams files: reader threads parse blocks of lines into batches, and one channel passes them to the workers.

@@ -175,7 +175,7 @@ Status QueuePass::ParseLines(Reader& reader) {
   const LineBlock& block = reader.block;
   const uint32_t file = block.file;
   DataFeed& feed = *reader.feed;
-  const HeldRows& held = options_.held;
+  const LineShare& held = options_.held;
   const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[file], file) : 0;
   while (!reader.text.empty()) {
     if (!trained_.empty() && trained_.Contains(file, reader.position)) {

@@ -16,7 +16,7 @@
 #include "datafeed/line_block_queue.h"
 #include "dataset/bad_line_places.h"
 #include "dataset/dataset.h"
-#include "dataset/held_rows.h"
+#include "dataset/line_share.h"
 #include "dataset/row_filter.h"
 
 namespace millrace {
@@ -36,7 +36,7 @@ struct QueuePassOptions {
   std::string traced_as = {};         ///< LineBlockQueueOptions::traced_as
   FileQueue* shared_files = nullptr;  ///< LineBlockQueueOptions::shared
   LabelThinning thinning = {};        ///< not for a worker that reads itself
-  HeldRows held = {};
+  LineShare held = {};
 };
 
 /// One pass of a QueueDataset: its readers, their channel to the workers, and their statistics.

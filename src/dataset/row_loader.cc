@@ -89,7 +89,7 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
   reader.sink.BeginBlock(block.file);
   MR_TRY(BeginBlock(block, blocks_, reader.feed.feed()));
   if (options_.thinning.is_active()) reader.feed.BeginFile((*files_)[block.file], block.file);
-  const HeldRows& held = options_.held;
+  const LineShare& held = options_.held;
   const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[block.file], block.file) : 0;
   const bool samples = options_.sample_rate < 1;
   const uint64_t sample_seed = samples ? options_.sample.SeedOf((*files_)[block.file], block.file) : 0;

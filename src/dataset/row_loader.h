@@ -14,9 +14,9 @@
 #include "datafeed/line_error.h"
 #include "datafeed/packed_rows.h"
 #include "dataset/dataset.h"
-#include "dataset/held_rows.h"
 #include "dataset/input_channel.h"
 #include "dataset/label_thinning.h"
+#include "dataset/line_share.h"
 
 namespace millrace {
 
@@ -33,7 +33,7 @@ class RowLoader {
     double sample_rate = 1;                                        ///< fraction of the lines to read
     LineDraw sample = {};                                          ///< draws the lines for sample_rate
     LabelThinning thinning = {};
-    HeldRows held = {};
+    LineShare held = {};
   };
   RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
             const RowLayout& layout, BadLines& bad_lines, const Options& options);

@@ -9,7 +9,7 @@
 #include "core/status.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
-#include "dataset/held_rows.h"
+#include "dataset/line_share.h"
 #include "ranks/rank_group.h"
 
 namespace millrace {
@@ -21,7 +21,7 @@ struct StatisticsPass {
   const DataFeedDesc* desc = nullptr;
   const std::vector<std::string>* files = nullptr;
   const DataFeedFactory* feeds = nullptr;
-  HeldRows held = {};
+  LineShare held = {};
   int threads = 1;  ///< reading and parsing threads if desc.thread_num is not set
   /// The first `readers` ranks read the files together: rank i reads files i, i + readers, ....
   RankGroup* ranks = nullptr;
@@ -35,8 +35,8 @@ struct StatisticsPass {
 /// depend on threads or ranks. Bad lines are skipped within the job's limits, which apply per rank. Blocks. Fails with
 /// kBadData like a training pass, and for a feature without any value; kCancelled after a stop request.
 ///
-/// Collective, inside the CommonEnd that the ranks have begun: `asked` is this rank's stop request, `stop` that of any
-/// rank. Each rank sends its sums to the leader, which returns the total to all.
+/// Collective, inside the GroupCancellation that the ranks have begun: `asked` is this rank's stop request, `stop` that
+/// of any rank. Each rank sends its sums to the leader, which returns the total to all.
 Status TakeStatistics(const StatisticsPass& pass, const std::stop_token& asked, const std::stop_token& stop,
                       FeatureStates* states);
 

@@ -22,9 +22,9 @@ struct InputNames {
 
 /// The exclusive turn to read, in a program that feeds itself. Its sources deliver empty batches to one worker at a
 /// time, and only that worker reads until it calls End.
-class ReadTurn {
+class ReaderLock {
  public:
-  virtual ~ReadTurn() = default;
+  virtual ~ReaderLock() = default;
   /// The program's operators [0, ops()) read.
   virtual size_t ops() const = 0;
   /// Ends the turn after those operators and returns the number of examples they read. Not called if one of them
@@ -39,7 +39,7 @@ class BatchRunner {
   /// Null `metrics`: nothing is measured. Null `dense`: the frame's program contains its updates. Null `reading`:
   /// batches contain the data. All must outlive the runner.
   BatchRunner(Frame& frame, MetricAccumulator* metrics, DenseParameters* dense, InputNames input,
-              ReadTurn* reading = nullptr)
+              ReaderLock* reading = nullptr)
       : frame_(&frame), metrics_(metrics), dense_(dense), input_(input), reading_(reading) {}
 
   /// The next batch; null at the end of the pass. Fails with kCancelled after a stop request, even if a batch is ready,
@@ -71,7 +71,7 @@ class BatchRunner {
   MetricAccumulator* metrics_;
   DenseParameters* dense_;
   InputNames input_;
-  ReadTurn* reading_;
+  ReaderLock* reading_;
   RunContext context_;
   int64_t examples_ = 0;
   int64_t read_nanoseconds_ = 0;

@@ -82,8 +82,8 @@ struct RankParts {
   std::atomic<bool>* wants_pause = nullptr;  ///< set to make all ranks pause after the next step
   std::stop_token stop_reading;              ///< cancels waiting for a batch, which ends the run
   SpanLog* spans = nullptr;                  ///< for a trace; null: none
-  /// Requests rows of a batch from other ranks that this step trains later (FetchesAhead); empty: not needed. Fails
-  /// like FetchesAhead::Fetch.
+  /// Requests rows of a batch from other ranks that this step trains later (Prefetchable); empty: not needed. Fails
+  /// like Prefetchable::Fetch.
   std::function<Status(const SlotBatch&)> fetch;
 };
 
@@ -91,7 +91,7 @@ struct RankParts {
 struct WorkerParts {
   int index = 0;
   std::vector<WorkerFrame> frames;  ///< one; a SectionWorker has as many as its schedule needs
-  ReadTurn* reading = nullptr;      ///< null: batches contain the training data
+  ReaderLock* reading = nullptr;    ///< null: batches contain the training data
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
   DenseParameters* dense = nullptr;  ///< null: the frame's program contains its updates

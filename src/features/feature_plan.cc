@@ -127,7 +127,7 @@ Result<Feature> Compile(const FeatureSpec& spec, const FeatureState& state, Feat
       rule == TextRule::kCanonical &&
       (feature.kind == Kind::kText || feature.kind == Kind::kWord || feature.kind == Kind::kCross);
   if (use == FeaturePlan::Use::kStatistics) {
-    feature.kind = Kind::kTold;
+    feature.kind = Kind::kStatistics;
     feature.tells_numbers = !from.has_vocabulary();
     if (from.standardize().has_mean()) {
       MR_ASSIGN(feature.scales, ScalesOf(spec, {}));

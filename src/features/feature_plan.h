@@ -24,13 +24,13 @@ class FeaturePlan {
  public:
   /// The output of a feature.
   enum class Kind : uint8_t {
-    kNumbers,  ///< floats
-    kBuckets,  ///< ids of number ranges
-    kId,       ///< the id written in the text
-    kWord,     ///< the index in a vocabulary
-    kText,     ///< the hash of a string
-    kCross,    ///< the hash of a combination
-    kTold,     ///< none: a listener receives numbers or strings
+    kNumbers,     ///< floats
+    kBuckets,     ///< ids of number ranges
+    kId,          ///< the id written in the text
+    kWord,        ///< the index in a vocabulary
+    kText,        ///< the hash of a string
+    kCross,       ///< the hash of a combination
+    kStatistics,  ///< none: a listener receives numbers or strings
   };
 
   struct Ngrams {
@@ -50,7 +50,7 @@ class FeaturePlan {
     Kind kind = Kind::kText;
     bool makes_ids = false;
     bool is_dense = false;
-    bool tells_numbers = false;    ///< kTold: numbers instead of strings
+    bool tells_numbers = false;    ///< kStatistics: numbers instead of strings
     bool hashes_ids = false;       ///< kBuckets, kId and kWord: replace the id by its hash
     bool takes_canonical = false;  ///< its words are canonical strings
     bool is_plain_hash = false;    ///< kText of one column, 64 bits, without steps before it

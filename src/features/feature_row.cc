@@ -164,7 +164,7 @@ bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view t
   if (text.empty()) [[unlikely]] {
     if (!feature.defaults.empty()) return MakeNumber(feature, i, text, values);
     // Statistics exclude defaults of missing numbers.
-    const bool is_left_out = feature.kind == Kind::kTold && feature.tells_numbers && listener_ != nullptr;
+    const bool is_left_out = feature.kind == Kind::kStatistics && feature.tells_numbers && listener_ != nullptr;
     if (feature.has_default && !is_left_out) text = feature.default_text();
   }
   if (feature.takes_canonical) text = CanonicalText(text, &canonical_);
@@ -175,7 +175,7 @@ bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view t
     parts_.assign(1, text);
     return MakeNgrams(feature, i, values);
   }
-  if (!feature.is_dense || feature.kind == Kind::kTold) return true;
+  if (!feature.is_dense || feature.kind == Kind::kStatistics) return true;
   const bool is_number = feature.kind == Kind::kNumbers || feature.kind == Kind::kBuckets;
   return Fail(FeatureError::Kind::kMissing, text,
               is_number ? "a value (default_from: MEDIAN, or default: \"...\", stands for missing ones)"
@@ -262,7 +262,7 @@ bool FeatureRow::MakeValue(const Feature& feature, size_t i, std::string_view te
     case Kind::kBuckets: return MakeNumber(feature, i, text, values);
     case Kind::kId: return MakeId(feature, text, values);
     case Kind::kWord: return MakeWord(feature, text, values);
-    case Kind::kTold: return Tell(feature, i, text);
+    case Kind::kStatistics: return Tell(feature, i, text);
     case Kind::kText:
     case Kind::kCross: break;
   }

@@ -216,7 +216,7 @@ void FitRising(const std::vector<Point>& points, CalibrationFit* fit) {
   }
 }
 
-Nearness NearnessOf(const std::vector<Point>& points, const CalibrationMap* map) {
+CalibrationError CalibrationErrorOf(const std::vector<Point>& points, const CalibrationMap* map) {
   double weight = 0;
   double positives = 0;
   double loss = 0;
@@ -263,7 +263,7 @@ Result<CalibrationFit> FitCalibration(std::span<const double> sums, std::optiona
     point.predictions *= scale;
   }
   CalibrationFit fit;
-  fit.before = NearnessOf(points, nullptr);
+  fit.before = CalibrationErrorOf(points, nullptr);
   if (isotonic) {
     FitRising(points, &fit);
   } else {
@@ -280,7 +280,7 @@ Result<CalibrationFit> FitCalibration(std::span<const double> sums, std::optiona
     fit.intercept = static_cast<float>(intercept + slope * to_center);
   }
   const CalibrationMap map = fit.map();
-  fit.after = NearnessOf(points, &map);
+  fit.after = CalibrationErrorOf(points, &map);
   return fit;
 }
 

@@ -18,7 +18,7 @@ namespace millrace {
 std::unique_ptr<Metric> MakeCalibrationSums();
 
 /// The log loss and calibration of predictions, as in the metrics with these names.
-struct Nearness {
+struct CalibrationError {
   double logloss = 0;
   double calibration = 0;
 };
@@ -30,8 +30,8 @@ struct CalibrationFit {
   float center = 0;           ///< not 0 if the line is so steep that precision would be lost
   std::vector<float> points;  ///< empty: a line through the logits
   std::vector<float> values;
-  Nearness before;
-  Nearness after;
+  CalibrationError before;
+  CalibrationError after;
 
   CalibrationMap map() const { return {slope, intercept, points, values, center}; }
   /// At the logit 0.

@@ -37,9 +37,9 @@
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
-#include "python/own_counts.h"
 #include "python/prepared_program.h"
 #include "python/process_ranks.h"
+#include "python/program_counters.h"
 #include "python/report_dict.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
@@ -943,8 +943,8 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   AgreeOrThrow(ranks, compiled.status());
   const std::shared_ptr<const CompiledJob>& job = *compiled;
   ExclusiveAccess<Scope> scope(on.scope(), "scope");
-  OwnCounts counts(job->model().main);
-  const Counting counting(measures ? &counts : nullptr, *scope.value, on.version(), on.seen());
+  ProgramCounters counts(job->model().main);
+  const ScopedCounters counting(measures ? &counts : nullptr, *scope.value, on.version(), on.seen());
   std::optional<ExclusiveAccess<Dataset>> dataset;
   if (memory != nullptr) dataset.emplace(memory->dataset(), "dataset");
   std::optional<RowsOfRank> own_rows;
@@ -1003,7 +1003,7 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
 /// was prepared for an earlier run serves again.
 py::list RunProgram(PyScope& on, const std::pair<int64_t, int64_t>& program, const py::function& serialize,
                     const std::vector<FedArray>& feeds, const std::vector<std::string>& fetches, uint64_t seed,
-                    OwnCounts* counts, int64_t program_key) {
+                    ProgramCounters* counts, int64_t program_key) {
   PreparedProgram::Key key{program.first, program.second, fetches, seed};
   const int rows = RowsOf(feeds);
   if (rows == 0 && !feeds.empty()) throw StatusError(InvalidConfig("feed: the batch has no rows"));
@@ -1021,7 +1021,7 @@ py::list RunProgram(PyScope& on, const std::pair<int64_t, int64_t>& program, con
     int64_t key;
     PreparedProgram::Trained trained;
   } counted{on, program_key, on.trained(program_key)};
-  const Counting counting(counts, *scope.value, on.version(), on.seen());
+  const ScopedCounters counting(counts, *scope.value, on.version(), on.seen());
   try {
     py::list results = prepared->Run(feeds, &counted.trained);
     on.KeepPrepared(std::move(prepared));
@@ -1074,8 +1074,8 @@ void BindSession(py::module_& module) {
       .def("pv_size", &PyMemory::PvSize);
   module.def("run_dataset", &RunDataset, py::arg("scope"), py::arg("text"), py::arg("memory").none(true),
              py::arg("handler"), py::arg("measures"), py::arg("key"), py::arg("is_quiet"), py::arg("on_ranks"));
-  py::class_<OwnCounts>(module, "OwnCounts").def(py::init([](const std::string& program) {
-    return OwnCounts(ProgramOf(program));
+  py::class_<ProgramCounters>(module, "ProgramCounters").def(py::init([](const std::string& program) {
+    return ProgramCounters(ProgramOf(program));
   }));
   module.def("run_program", &RunProgram, py::arg("scope"), py::arg("program"), py::arg("serialize"), py::arg("feeds"),
              py::arg("fetches"), py::arg("seed"), py::arg("counts").none(true), py::arg("key"));

@@ -66,7 +66,7 @@ struct Opened {
   Status status;
   std::unique_ptr<ScriptCommunicator> communicator;  ///< null where it could not be opened
   std::unique_ptr<RankGroup> group;
-  std::unique_ptr<RankScript> script;
+  std::unique_ptr<CollectiveOrder> script;
   std::optional<ProcessRanks> ranks;  ///< where there are several
 };
 
@@ -80,7 +80,7 @@ Status Open(Opened* opened) {
   MR_ASSIGN(std::unique_ptr<Communicator> made, OpenMpi());
   opened->communicator = std::make_unique<ScriptCommunicator>(std::move(made));
   opened->group = std::make_unique<RankGroup>(*opened->communicator);
-  opened->script = std::make_unique<RankScript>(opened->group->calls());
+  opened->script = std::make_unique<CollectiveOrder>(opened->group->calls());
   // None may send what another one does not know of yet.
   MR_TRY(opened->communicator->Barrier());
   if (opened->communicator->size() > 1) opened->ranks = {opened->group.get(), opened->script.get()};

@@ -7,27 +7,27 @@
 #include <vector>
 
 #include "framework.pb.h"
+#include "ranks/collective_order.h"
 #include "ranks/rank_group.h"
-#include "ranks/rank_script.h"
 
 namespace millrace {
 
 /// What a process has of the others that a launcher (mpirun) started: each runs the same script. A process that is
 /// alone may use it from any thread, and in what it forks.
 struct ProcessRanks {
-  RankGroup* group;    ///< of a process that is alone for Agree and FromLeader: its sessions have groups of their own
-  RankScript* script;  ///< null: the process is alone
+  RankGroup* group;  ///< of a process that is alone for Agree and FromLeader: its sessions have groups of their own
+  CollectiveOrder* script;  ///< null: the process is alone
 
   bool are_several() const { return script != nullptr; }
   /// What a session is given: null where the process is alone.
   RankGroup* of_session() const { return are_several() ? group : nullptr; }
-  /// RankScript::Together without the GIL, which the caller holds; Ctrl-C ends it. Throws StatusError.
+  /// CollectiveOrder::Together without the GIL, which the caller holds; Ctrl-C ends it. Throws StatusError.
   std::vector<std::string> Together(std::string_view call, std::string_view mine = {}) const;
 };
 
 /// RankGroup::Agree likewise.
 void AgreeOrThrow(const ProcessRanks& ranks, const Status& mine);
-/// RunInterruptibly, on ranks by RankScript::ByLeader. Throws StatusError.
+/// RunInterruptibly, on ranks by CollectiveOrder::ByLeader. Throws StatusError.
 void RunByLeader(const ProcessRanks& ranks, const std::string& call,
                  const std::function<Status(const std::stop_token&)>& work);
 

@@ -25,7 +25,7 @@ py::dict EvaluationDict(const EvalReport& report) {
 
 py::list CalibrationList(const Calibrations& calibrations) {
   py::list list;
-  const auto nearness = [](const Nearness& measured) {
+  const auto nearness = [](const CalibrationError& measured) {
     py::dict dict;
     dict["logloss"] = measured.logloss;
     dict["calibration"] = measured.calibration;

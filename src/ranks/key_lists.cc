@@ -82,7 +82,7 @@ void KeyLists::Put(KeyList& list, int to, WireWriter* out) {
   out->PutAll(std::span<const uint64_t>(list.parts_[r].keys));
 }
 
-KnownKeyLists::List* KnownKeyLists::Take(int from, WireReader* in) {
+PeerKeyLists::List* PeerKeyLists::Take(int from, WireReader* in) {
   std::map<uint64_t, List>& lists = lists_[static_cast<size_t>(from)];
   in->GetAll(&forgotten_);
   for (const uint64_t number : forgotten_) {
@@ -108,7 +108,7 @@ KnownKeyLists::List* KnownKeyLists::Take(int from, WireReader* in) {
   return in->ok() ? &lists.insert_or_assign(number, std::move(list)).first->second : nullptr;
 }
 
-void KnownKeyLists::ForgetRows(const SparseTable* table) {
+void PeerKeyLists::ForgetRows(const SparseTable* table) {
   for (std::map<uint64_t, List>& lists : lists_) {
     for (auto& [number, list] : lists) list.rows.erase(table);
   }

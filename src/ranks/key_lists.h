@@ -62,14 +62,14 @@ class KeyLists {
 
 /// What this rank knows of the lists of the others, and the rows that their last pulls found here, so that a push need
 /// not look for them again. One thread at a time.
-class KnownKeyLists {
+class PeerKeyLists {
  public:
   struct List {
     std::vector<uint64_t> keys;
     std::map<const SparseTable*, RowBatch> rows;  ///< of tables that they were pulled from for training
   };
 
-  explicit KnownKeyLists(int ranks) : lists_(static_cast<size_t>(ranks)) {}
+  explicit PeerKeyLists(int ranks) : lists_(static_cast<size_t>(ranks)) {}
 
   /// Takes what KeyLists::Put wrote from the front of a request of rank `from`. Null where that cannot be.
   List* Take(int from, WireReader* in);

@@ -26,7 +26,7 @@ enum class RankService : uint8_t {
   kDense,    ///< dense parameters
   kMeeting,  ///< when all ranks stand still
   kScript,   ///< what ranks of a script call together
-  kEnd,      ///< the end of what all do: CommonEnd
+  kEnd,      ///< the end of what all do: GroupCancellation
   kCount
 };
 

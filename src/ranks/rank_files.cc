@@ -44,14 +44,14 @@ OwnersFile GetOwnersFile(WireReader* in) {
   return file;
 }
 
-Result<OwnersWrite> WriteOwnersFile(const SparseTable& part, const OwnersFile& file) {
+Result<ShardWriter> WriteOwnersFile(const SparseTable& part, const OwnersFile& file) {
   // One descriptor for the mark and the rows: by its name the file may be another one by the time they are ready.
   FileDescriptor there(::open(file.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
-  if (!there.is_open()) return OwnersWrite{.reason = std::generic_category().message(errno)};
+  if (!there.is_open()) return ShardWriter{.reason = std::generic_category().message(errno)};
   std::string found(file.mark.size() + 1, '\0');
   const ssize_t bytes = ::pread(there.get(), found.data(), found.size(), 0);
   if (bytes < 0 || found.substr(0, static_cast<size_t>(bytes)) != file.mark) {
-    return OwnersWrite{.reason = "another file is there"};
+    return ShardWriter{.reason = "another file is there"};
   }
   std::stringstream rows;
   MR_TRY(part.Save(file.shards, file.content, rows));
@@ -61,7 +61,7 @@ Result<OwnersWrite> WriteOwnersFile(const SparseTable& part, const OwnersFile& f
   const Status put = PutTogether(std::move(parts), file.shards, file.pushes, file.since, &written->stream());
   MR_ASSIGN(const FileSum sum, written->Finish());  // says "disk full" before "not written"
   MR_TRY(put);
-  return OwnersWrite{.sum = sum};
+  return ShardWriter{.sum = sum};
 }
 
 bool HasBytes(const std::string& path, uint64_t bytes) {

@@ -32,14 +32,14 @@ void PutOwnersFile(const OwnersFile& file, WireWriter* out);
 OwnersFile GetOwnersFile(WireReader* in);
 
 /// What came of an owner's file.
-struct OwnersWrite {
+struct ShardWriter {
   std::optional<FileSum> sum = {};
   std::string reason = {};  ///< without a sum: why it is left to the rank that saves
 };
 
 /// Writes the file over its mark, synced. Where this process may not write there, or finds no such mark, nothing is
 /// touched and a reason comes back. A file that is removed meanwhile stays so.
-Result<OwnersWrite> WriteOwnersFile(const SparseTable& part, const OwnersFile& file);
+Result<ShardWriter> WriteOwnersFile(const SparseTable& part, const OwnersFile& file);
 
 /// Whether the file at `path` has so many bytes, as this rank sees it.
 bool HasBytes(const std::string& path, uint64_t bytes);

@@ -9,7 +9,7 @@
 namespace millrace {
 
 RankGroup::RankGroup(Communicator& communicator, RankRestarts* restarts)
-    : communicator_(&communicator), restarts_(restarts), calls_(communicator), tables_(calls_), common_end_(calls_) {}
+    : communicator_(&communicator), restarts_(restarts), calls_(communicator), tables_(calls_), cancellation_(calls_) {}
 
 RankGroup::RankGroup(std::unique_ptr<Communicator> own) : RankGroup(*own) { own_communicator_ = std::move(own); }
 
@@ -24,7 +24,7 @@ std::pair<int, int> RankGroup::ShareOf(int count, int rank) const {
 }
 
 Status RankGroup::AgreeOnEnd(const Status& mine, const std::stop_token& asked) {
-  if (!mine.ok()) common_end_.GiveUp();
+  if (!mine.ok()) cancellation_.GiveUp();
   const bool is_cut = mine.code() == StatusCode::kCancelled && !asked.stop_requested();
   MR_TRY(Agree(is_cut ? Status::Ok() : mine));
   return Agree(mine);

@@ -11,7 +11,7 @@
 
 #include "comm/communicator.h"
 #include "core/status.h"
-#include "ranks/common_end.h"
+#include "ranks/group_cancellation.h"
 #include "ranks/rank_calls.h"
 #include "ranks/rank_tables.h"
 
@@ -45,7 +45,7 @@ class RankGroup {
   RankTables& tables() { return tables_; }
   RankRestarts* restarts() const { return restarts_; }
   /// Of what ranks do together before and between batches: statistics of features, loads and evaluations, in turn.
-  CommonEnd& common_end() { return common_end_; }
+  GroupCancellation& cancellation() { return cancellation_; }
 
   /// Of `count` things in a row those of this rank, or of `rank`, where it trains: the first one, and how many.
   std::pair<int, int> ShareOf(int count) const { return ShareOf(count, rank()); }
@@ -56,8 +56,8 @@ class RankGroup {
   /// Ok when every rank's `mine` is; otherwise the failure of the first rank that has one, on all ranks, with the rank
   /// and its host before it where it is another rank's.
   Status Agree(const Status& mine);
-  /// Agree on what was begun at common_end(), which a failure here gives up. Why is said by the rank that gave up: one
-  /// that was cut short (kCancelled) though nobody asked it to stop says nothing.
+  /// Agree on what was begun at cancellation(), which a failure here gives up. Why is said by the rank that gave up:
+  /// one that was cut short (kCancelled) though nobody asked it to stop says nothing.
   Status AgreeOnEnd(const Status& mine, const std::stop_token& asked);
   /// Gives all ranks the leader's bytes, or its message of protobuf.
   Status FromLeader(std::string* bytes) { return communicator_->Broadcast(0, bytes); }
@@ -73,7 +73,7 @@ class RankGroup {
   RankRestarts* restarts_;
   RankCalls calls_;
   RankTables tables_;
-  CommonEnd common_end_;
+  GroupCancellation cancellation_;
 };
 
 /// What rank `rank`, on `host`, failed with, as another rank tells it.

@@ -14,11 +14,11 @@
 
 #include "kernels/racy.h"
 #include "model.pb.h"
-#include "ranks/fetched_ahead.h"
 #include "ranks/key_lists.h"
+#include "ranks/object_pool.h"
+#include "ranks/pending_fetches.h"
 #include "ranks/rank_files.h"
 #include "ranks/rank_tables.h"
-#include "ranks/recycled.h"
 #include "ranks/row_copies.h"
 #include "ranks/row_wire.h"
 #include "table/counted_table.h"
@@ -41,7 +41,7 @@ struct Pulled {
 /// TableStats::changes_since of two parts: as of pushes, that of the rank which was pushed to most.
 int64_t SinceOfBoth(int64_t a, int64_t b) { return a < 0 || b < 0 ? -1 : std::max(a, b); }
 
-class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOthers, public NotesChanges {
+class RankTable : public SparseTable, public Prefetchable, public SavesThroughOthers, public ChangeTracking {
  public:
   RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks)
       : part_(std::move(part)),
@@ -79,9 +79,9 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
     BeginChangesHere();
     return AskOthers(RankTables::Request::kBeginChanges, "", [](WireReader) {});
   }
-  void BeginChangesHere() override { BeginChangesHereOf(*part_); }
+  void BeginChangesHere() override { ResetLocalChanges(*part_); }
   Result<ChangedRows> CountChanges() const override;
-  int64_t AboutChangedHere() const override { return AboutChangedHereOf(*part_); }
+  int64_t EstimateLocalChanges() const override { return AboutChangedHereOf(*part_); }
   const TableShape& shape() const final { return part_->shape(); }
   Status SetOptions(const RankTableOptions& options) {
     options_ = options;
@@ -155,9 +155,9 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   std::atomic<int64_t> applied_{0};         ///< pushes to part_
   std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last pull
   std::unique_ptr<RowCopies> copies_;       ///< null: the owners are asked
-  Recycled<Pulled> pulls_;
-  FetchedAhead<Pulled> fetched_;
-  Recycled<Pushed> pushes_;
+  ObjectPool<Pulled> pulls_;
+  PendingFetches<Pulled> fetched_;
+  ObjectPool<Pushed> pushes_;
   std::mutex mutex_;
   std::deque<std::shared_ptr<Pushed>> under_way_;
 };

@@ -29,7 +29,7 @@ Status ServeSave(const SparseTable& part, WireReader* in, std::string* answer) {
 Status ServeSaveFile(int rank, const SparseTable& part, WireReader* in, WireWriter* out) {
   const OwnersFile file = GetOwnersFile(in);
   if (!in->ok()) return Internal("what another rank wants to be saved ends too soon");
-  MR_ASSIGN(const OwnersWrite written, WriteOwnersFile(part, file).Context("host " + HostName()));
+  MR_ASSIGN(const ShardWriter written, WriteOwnersFile(part, file).Context("host " + HostName()));
   out->Put(written.sum);
   out->PutText("rank " + std::to_string(rank) + " (" + HostName() + "): " + written.reason);
   return Status::Ok();
@@ -150,7 +150,7 @@ void RankTables::GatherFiles(const std::string& path, std::string_view reason) {
 
 Status RankTables::AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out) {
   const std::lock_guard lock(known_mutex_);
-  KnownKeyLists::List* const list = known_.Take(from, in);
+  PeerKeyLists::List* const list = known_.Take(from, in);
   const auto mode = in->Get<PullMode>();
   const auto wire = in->Get<WireFloat>();
   if (list == nullptr || !in->ok()) return Internal("a pull of another rank ends too soon");
@@ -167,7 +167,7 @@ Status RankTables::AnswerPull(int from, const Part& part, WireReader* in, WireWr
 
 Status RankTables::AnswerPush(int from, const Part& part, WireReader* in) {
   const std::lock_guard lock(known_mutex_);
-  KnownKeyLists::List* const list = known_.Take(from, in);
+  PeerKeyLists::List* const list = known_.Take(from, in);
   const auto wire = in->Get<WireFloat>();
   const auto seen = in->Get<int64_t>();
   PushContext context{.lr = in->Get<float>(), .locks = part.locks};
@@ -188,7 +188,7 @@ Status RankTables::AnswerCopyRows(const Part& part, WireReader* in, WireWriter* 
   const auto lr = in->Get<float>();
   in->GetFloats(wire, &values_);
   in->GetAll(&squares_);
-  auto* const table = dynamic_cast<LendsRows*>(part.rows);
+  auto* const table = dynamic_cast<ReplicaSource*>(part.rows);
   const size_t floats = keys_.size() * static_cast<size_t>(part.rows->shape().row_floats);
   const size_t squares = !values_.empty() && table != nullptr && table->row_policy().has_squares() ? keys_.size() : 0;
   if (table == nullptr || !in->ok() || (!values_.empty() && values_.size() != floats) || squares_.size() != squares) {
@@ -241,7 +241,7 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
     case Request::kSave: return ServeSave(*part.rows, &in, answer);
     case Request::kSaveFile: return ServeSaveFile(rank(), *part.rows, &in, &out);
     case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();
-    case Request::kBeginChanges: BeginChangesHereOf(*part.rows); return Status::Ok();
+    case Request::kBeginChanges: ResetLocalChanges(*part.rows); return Status::Ok();
     case Request::kCountChanges: {
       MR_ASSIGN(const ChangedRows changed, CountChangesOf(*part.rows));
       out.Put(changed);

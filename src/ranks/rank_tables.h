@@ -157,7 +157,7 @@ class RankTables final {
   std::map<std::string, std::vector<Part>, std::less<>> parts_;
   std::mutex answering_;  ///< held while rows are read or changed for another rank, so that they stay meanwhile
   std::mutex known_mutex_;
-  KnownKeyLists known_;
+  PeerKeyLists known_;
   RowBatch rows_;               ///< of a request, as are
   std::vector<uint64_t> keys_;  ///< these
   std::vector<float> values_;   ///< these

@@ -18,7 +18,7 @@ size_t RowCopies::CopyFloats(const TableShape& shape) {
 
 Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTables& ranks,
                                                      const RankTableOptions& options) {
-  auto* const rows = dynamic_cast<LendsRows*>(&part);
+  auto* const rows = dynamic_cast<ReplicaSource*>(&part);
   const std::string table = "dist.update: GEO: table \"" + part.shape().name + "\": ";
   if (rows == nullptr) return InvalidConfig(table + "its class does not give its rows away; use update: ASYNC");
   if (part.shape().counts) {
@@ -35,7 +35,7 @@ Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTabl
   return std::unique_ptr<RowCopies>(new RowCopies(part, *rows, ranks, options));
 }
 
-RowCopies::RowCopies(SparseTable& part, LendsRows& rows, RankTables& ranks, const RankTableOptions& options)
+RowCopies::RowCopies(SparseTable& part, ReplicaSource& rows, RankTables& ranks, const RankTableOptions& options)
     : part_(&part),
       policy_(&rows.row_policy()),
       ranks_(&ranks),

@@ -13,10 +13,10 @@
 
 #include "core/status.h"
 #include "kernels/row_locks.h"
-#include "ranks/fetched_ahead.h"
 #include "ranks/key_lists.h"
+#include "ranks/object_pool.h"
+#include "ranks/pending_fetches.h"
 #include "ranks/rank_tables.h"
-#include "ranks/recycled.h"
 #include "table/key_index.h"
 #include "table/row_policy.h"
 #include "table/slab_rows.h"
@@ -107,7 +107,7 @@ class RowCopies {
   static constexpr uint32_t kShards = 16;
   static constexpr uint32_t kOld = 2;  ///< exchanges that have begun since a copy was asked for
 
-  RowCopies(SparseTable& part, LendsRows& rows, RankTables& ranks, const RankTableOptions& options);
+  RowCopies(SparseTable& part, ReplicaSource& rows, RankTables& ranks, const RankTableOptions& options);
   size_t rank() const { return static_cast<size_t>(ranks_->rank()); }
   size_t ranks() const { return static_cast<size_t>(ranks_->ranks()); }
   float* KnownOf(float* row) const { return row + floats_; }
@@ -140,13 +140,13 @@ class RowCopies {
   std::atomic<uint32_t> exchange_{kOld};  ///< the number of the next one
   std::atomic<int64_t> pushes_{0};
   std::atomic<float> lr_{0};  ///< of the last push
-  Recycled<Asked> asked_;
-  Recycled<std::vector<Used>> first_uses_;  ///< of a push
-  std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last answer
-  std::mutex take_mutex_;                   ///< of what is known of copies
+  ObjectPool<Asked> asked_;
+  ObjectPool<std::vector<Used>> first_uses_;  ///< of a push
+  std::vector<std::atomic<int64_t>> seen_;    ///< by owner: pushes that its part had at the last answer
+  std::mutex take_mutex_;                     ///< of what is known of copies
   std::mutex used_mutex_;
   std::vector<Used> used_;  ///< since the last exchange began
-  FetchedAhead<Asked> fetched_;
+  PendingFetches<Asked> fetched_;
   std::mutex exchange_mutex_;
   bool is_under_way_ = false;
   Asked under_way_;

@@ -375,7 +375,7 @@ void AppendEval(JsonWriter* json, const EvalReport& eval) {
   AppendBadLines(json, eval.data);
 }
 
-void AppendNearness(JsonWriter* json, const char* key, const Nearness& nearness) {
+void AppendCalibrationError(JsonWriter* json, const char* key, const CalibrationError& nearness) {
   json->Key(key).BeginObject().Key("logloss").Number(nearness.logloss);
   json->Key("calibration").Number(nearness.calibration).EndObject();
 }
@@ -396,8 +396,8 @@ void AppendCalibrations(JsonWriter* json, const Calibrations& calibrations) {
       json->Key("slope").Number(static_cast<double>(task.fit.slope));
       json->Key("intercept").Number(task.fit.intercept_at_0());
     }
-    AppendNearness(json, "before", task.fit.before);
-    AppendNearness(json, "after", task.fit.after);
+    AppendCalibrationError(json, "before", task.fit.before);
+    AppendCalibrationError(json, "after", task.fit.after);
     json->EndObject();
   }
   json->EndList();

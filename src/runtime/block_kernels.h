@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "program/op_range.h"
-#include "runtime/awaited_inputs.h"
 #include "runtime/kernel_state.h"
 #include "runtime/op_kernel.h"
 #include "runtime/plugin_output_check.h"
+#include "runtime/unwritten_inputs.h"
 
 namespace millrace {
 
@@ -48,7 +48,7 @@ class BlockKernels {
   int block_;
   size_t failed_op_ = 0;
   std::vector<std::unique_ptr<OpKernel>> kernels_;
-  std::vector<AwaitedInputs> awaited_;            ///< of each operator
+  std::vector<UnwrittenInputs> awaited_;          ///< of each operator
   std::vector<PluginOutputCheck> output_checks_;  ///< of each operator
   std::vector<int64_t> nanoseconds_;
 };

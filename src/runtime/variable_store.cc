@@ -403,7 +403,7 @@ Status BeginChanges(const std::vector<StoredVariable>& stored, Scope& root, bool
   for (const StoredVariable& variable : stored) {
     Variable* const holder = root.Find(variable.name());
     if (!variable.has_table() || !IsLarge(variable) || holder == nullptr || !holder->Is<TablePtr>()) continue;
-    auto* const notes = dynamic_cast<NotesChanges*>(holder->Get<TablePtr>().get());
+    auto* const notes = dynamic_cast<ChangeTracking*>(holder->Get<TablePtr>().get());
     if (notes == nullptr) continue;
     if (here_alone) {
       notes->BeginChangesHere();

@@ -65,7 +65,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
 
 /// Declares that `stored` has the current values of `root`: its large tables start tracking changes, so that a later
 /// save can store only these. With `here_alone`, only for the rows in this process. Fails like
-/// NotesChanges::BeginChanges.
+/// ChangeTracking::BeginChanges.
 Status BeginChanges(const std::vector<StoredVariable>& stored, Scope& root, bool here_alone);
 /// Declares that `stored` has the current values of `root`: fills StoredVariables::blocks, so that a later save can
 /// store only changes of large tensors. Fails like SumBlocks and HostView::Of.

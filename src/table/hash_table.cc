@@ -41,7 +41,7 @@ std::string WithoutPenalties(const std::string& rule) {
   return kept;
 }
 
-class HashTable : public SparseTable, public LendsRows, public NotesChanges {
+class HashTable : public SparseTable, public ReplicaSource, public ChangeTracking {
  public:
   HashTable(const std::string& name, std::shared_ptr<const RowPolicy> policy, bool counts, size_t initial_rows)
       : shape_{name, policy->dim(), policy->row_floats(), counts},
@@ -193,7 +193,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     return ChangedRows{since, std::min(static_cast<int64_t>(rows_.CountMarked()), stats().rows)};
   }
 
-  int64_t AboutChangedHere() const override {
+  int64_t EstimateLocalChanges() const override {
     const int64_t rows = stats().rows;
     if (changes_since_.load(std::memory_order_relaxed) < 0) return rows;
     // New rows are marked on creation.

@@ -2,7 +2,7 @@
 
 namespace millrace {
 
-Status SparseTable::CheckGave(const RowBatch& rows) const {
+Status SparseTable::CheckOwns(const RowBatch& rows) const {
   if (rows.table() == this || (rows.table() == nullptr && rows.size() == 0)) return Status::Ok();
   const std::string theirs = rows.table() == nullptr ? "no table" : "table \"" + rows.table()->shape().name + "\"";
   return InvalidConfig("table \"" + shape().name + "\": a gradient for rows of " + theirs +
@@ -22,7 +22,7 @@ RowPlaces& SparseTable::StartRows(size_t count, RowBatch* out) const {
 }
 
 Status SparseTable::CheckPush(const RowBatch& rows, std::span<const float> gradients) const {
-  MR_TRY(CheckGave(rows));
+  MR_TRY(CheckOwns(rows));
   const auto dim = static_cast<size_t>(shape().dim);
   if (gradients.size() != rows.size() * dim) {
     return Internal("table \"" + shape().name + "\": " + std::to_string(rows.size()) + " rows of " +
@@ -33,18 +33,18 @@ Status SparseTable::CheckPush(const RowBatch& rows, std::span<const float> gradi
                   " of the rows that are pushed were shown without being made");
 }
 
-void BeginChangesHereOf(SparseTable& table) {
-  if (auto* const notes = dynamic_cast<NotesChanges*>(&table); notes != nullptr) notes->BeginChangesHere();
+void ResetLocalChanges(SparseTable& table) {
+  if (auto* const notes = dynamic_cast<ChangeTracking*>(&table); notes != nullptr) notes->BeginChangesHere();
 }
 
 Result<ChangedRows> CountChangesOf(const SparseTable& table) {
-  const auto* const notes = dynamic_cast<const NotesChanges*>(&table);
+  const auto* const notes = dynamic_cast<const ChangeTracking*>(&table);
   return notes == nullptr ? ChangedRows{} : notes->CountChanges();
 }
 
 int64_t AboutChangedHereOf(const SparseTable& table) {
-  const auto* const notes = dynamic_cast<const NotesChanges*>(&table);
-  return notes == nullptr ? table.stats().rows : notes->AboutChangedHere();
+  const auto* const notes = dynamic_cast<const ChangeTracking*>(&table);
+  return notes == nullptr ? table.stats().rows : notes->EstimateLocalChanges();
 }
 
 }  // namespace millrace

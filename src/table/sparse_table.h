@@ -48,7 +48,7 @@ struct TableStats {
   int64_t rows = 0;
   int64_t bytes = 0;   ///< rows and index
   int64_t pushes = 0;  ///< total; with parts on several ranks, the maximum
-  /// Pushes before NotesChanges::BeginChanges; -1: the changes since are unknown.
+  /// Pushes before ChangeTracking::BeginChanges; -1: the changes since are unknown.
   int64_t changes_since = -1;
 };
 
@@ -68,7 +68,7 @@ enum class TableContent : uint8_t {
   kWeights,  ///< without optimizer state: for prediction, or to start another training
   kBase,     ///< like kWeights; with an accessor, only rows of sufficient score: Paddle's save of mode 2
   kDelta,    ///< like kBase, only rows whose score grew enough since the last kBase or kDelta: mode 1
-  kChanges,  ///< like kAll, only rows changed since NotesChanges::BeginChanges
+  kChanges,  ///< like kAll, only rows changed since ChangeTracking::BeginChanges
 };
 
 /// How a load treats rows that exist already.
@@ -98,7 +98,7 @@ class SparseTable {
   /// only to create rows. Fails with kUnavailable without memory for a row; `out` is then empty.
   virtual Status Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) = 0;
   /// Applies the optimizer once per row with its gradient, rows.size() * dim floats. Rows must be distinct: merge
-  /// gradients of equal keys first. Fails like CheckGave, with kBadData for gradients the policy rejects, kInternal for
+  /// gradients of equal keys first. Fails like CheckOwns, with kBadData for gradients the policy rejects, kInternal for
   /// rows that a kReadOnly pull did not find or a wrong number of gradients.
   virtual Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) = 0;
   /// Writes the rows of `shards` by virtual shard, then key, so equal tables give equal bytes (docs/formats/table.md).
@@ -117,29 +117,29 @@ class SparseTable {
   virtual const TableShape& shape() const = 0;
 
   /// Fails with kInvalidConfig, naming both tables, for rows of another table or of none.
-  Status CheckGave(const RowBatch& rows) const;
+  Status CheckOwns(const RowBatch& rows) const;
 
  protected:
   /// This table's data in `rows`.
   static const RowPlaces& PlacesOf(const RowBatch& rows) { return rows.places_; }
   /// Prepares `out` for `count` rows of this table and returns the places to fill; sets the trailing null pointer.
   RowPlaces& StartRows(size_t count, RowBatch* out) const;
-  /// Called at the start of every Push: fails like CheckGave, kInternal for a wrong number of gradients or missing
+  /// Called at the start of every Push: fails like CheckOwns, kInternal for a wrong number of gradients or missing
   /// rows.
   Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
 };
 
-/// Rows changed since NotesChanges::BeginChanges.
+/// Rows changed since ChangeTracking::BeginChanges.
 struct ChangedRows {
   int64_t since = -1;  ///< pushes at that time; -1: unknown, or rows were deleted since
   int64_t rows = 0;    ///< an estimate, never too low
 };
 
-/// Optional interface of a table that can save only its changes. All functions except AboutChangedHere require that no
-/// other call runs.
-class NotesChanges {
+/// Optional interface of a table that can save only its changes. All functions except EstimateLocalChanges require that
+/// no other call runs.
+class ChangeTracking {
  public:
-  virtual ~NotesChanges() = default;
+  virtual ~ChangeTracking() = default;
   /// Starts tracking changed rows, and forgets earlier changes. Fails only if rows in another process cannot be
   /// reached.
   virtual Status BeginChanges() = 0;
@@ -149,18 +149,18 @@ class NotesChanges {
   virtual Result<ChangedRows> CountChanges() const = 0;
   /// Estimates how many rows of this process a save of changes contains; all of them if changes are unknown. Any time,
   /// any thread; does not read rows.
-  virtual int64_t AboutChangedHere() const = 0;
+  virtual int64_t EstimateLocalChanges() const = 0;
 };
 
 /// The same for any table; without this interface, changes are unknown. Fails like CountChanges.
 Result<ChangedRows> CountChangesOf(const SparseTable& table);
-void BeginChangesHereOf(SparseTable& table);
+void ResetLocalChanges(SparseTable& table);
 int64_t AboutChangedHereOf(const SparseTable& table);
 
 /// Optional interface of a table whose rows others train as copies.
-class LendsRows {
+class ReplicaSource {
  public:
-  virtual ~LendsRows() = default;
+  virtual ~ReplicaSource() = default;
   /// The policy of its rows; lives as long as the table.
   virtual const RowPolicy& row_policy() const = 0;
   /// Updates learned by copies of rows.
@@ -176,9 +176,9 @@ class LendsRows {
 };
 
 /// Optional interface of a table whose pulls wait for other processes.
-class FetchesAhead {
+class Prefetchable {
  public:
-  virtual ~FetchesAhead() = default;
+  virtual ~Prefetchable() = default;
   /// Requests the rows of `keys` without waiting. A Pull of exactly these keys, for training, should follow soon; it
   /// sees the rows as of now or later, or as in a recent copy. Unused fetches are discarded. Any thread. Fails if rows
   /// in another process cannot be reached.

@@ -155,7 +155,7 @@ Status Evaluator::Measure(const std::stop_token& stop, Share* share) {
 }
 
 Status Evaluator::MeasureTogether(const std::stop_token& stop, Share* share, std::vector<std::string>* others) {
-  CommonEnd& end = ranks_->common_end();
+  GroupCancellation& end = ranks_->cancellation();
   const std::stop_token given_up = end.Begin();
   std::stop_source ended;
   std::atomic<bool> is_asked{false};

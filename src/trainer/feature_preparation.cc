@@ -312,8 +312,8 @@ Status Prepare(const FeaturePreparation& how, const Environment& environment, co
                LoadedConfig* config) {
   RankGroup& ranks = how.ranks;
   MR_TRY(CheckRanksOfStep(*config->desc, ranks.size()));  // before the files are read
-  const std::stop_token ended = ranks.common_end().Begin();
-  const std::stop_callback give_up(stop, [&ranks] { ranks.common_end().GiveUp(); });
+  const std::stop_token ended = ranks.cancellation().Begin();
+  const std::stop_callback give_up(stop, [&ranks] { ranks.cancellation().GiveUp(); });
   Status known = ranks.leads() ? PrepareKnown(how, environment, ended, config) : Status::Ok();
   if (ranks.leads() && known.ok()) known = CheckReadTwice(how, *config);
   MR_TRY(ranks.AgreeOnEnd(known, stop));

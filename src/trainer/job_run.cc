@@ -24,8 +24,8 @@
 #include "job/output_folder.h"
 #include "job/server_tables.h"
 #include "ranks/rank_restarts.h"
-#include "report/bytes_line.h"
 #include "report/run_recorder.h"
+#include "report/save_progress.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
 #include "serving/export_model.h"
@@ -94,7 +94,7 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
   const uint64_t bytes = BytesToStore(job.model().main, session.root());
   if (job.desc().program().has_save_dir()) {
     if (give_up.stop_requested()) return Cancelled("stopped before the variables were saved");
-    BytesLine line("program.save_dir is being written", bytes, stop, terminal);
+    SaveProgress line("program.save_dir is being written", bytes, stop, terminal);
     MR_TRY(SaveProgramVariables(session, StateOfSaved(report), job.desc().program().save_dir(),
                                 [&line](uint64_t done) { line.Add(done); }));
   }
@@ -102,7 +102,7 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
     MR_TRY(SaveServerTables(job.model(), job.desc().program().save_server_dir(), session.root(), give_up));
   const bool has_prediction = !job.model().prediction.empty();
   if (!job.output_dir().empty() && job.desc().output().save_inference_model() && has_prediction) {
-    BytesLine line("the model is being written", bytes, stop, terminal);
+    SaveProgress line("the model is being written", bytes, stop, terminal);
     MR_TRY(SaveJobModel(session, StateOfSaved(report), TableContent::kWeights, job.output_dir() + "/model",
                         {give_up, [&line](uint64_t done) { line.Add(done); }}));
   }
@@ -414,8 +414,8 @@ class JobRun {
   std::unique_ptr<PassModels> models_;
   std::unique_ptr<Trainer> trainer_;
   RunReport report_;
-  RankCounts counts_;             ///< of all ranks
-  std::optional<LateStop> late_;  ///< when to give up what comes behind the training
+  RankCounts counts_;              ///< of all ranks
+  std::optional<GraceStop> late_;  ///< when to give up what comes behind the training
 };
 
 Status JobRun::Start(const std::string& resume, const std::string& model) {

@@ -235,7 +235,7 @@ Status MultiTrainer::TakeOver(const RunState& state, const std::stop_token& stop
 
 Status MultiTrainer::LoadOnRanks(const std::function<Status(const std::stop_token& stop)>& load) {
   const std::stop_token& asked = asked_to_stop_;
-  CommonEnd& end = session_->ranks().common_end();
+  GroupCancellation& end = session_->ranks().cancellation();
   if (!on_asked_.has_value()) on_asked_.emplace(asked, [source = loading_]() mutable { source.request_stop(); });
   const std::stop_callback on_end(end.Begin(), [this] { loading_.request_stop(); });
   const std::stop_callback give_up(asked, [&end] { end.GiveUp(); });

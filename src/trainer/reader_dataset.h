@@ -19,7 +19,7 @@ namespace millrace {
 /// Its batches are empty. A worker that got one has the turn: it runs the operators with which the program begins,
 /// which read, ends the turn, and trains while the next worker reads. So every item is read by one worker, and what a
 /// step reads of several readers belongs together. One worker takes no turns, and no lock.
-class ReaderDataset final : public Dataset, public ReadTurn, private BatchSource {
+class ReaderDataset final : public Dataset, public ReaderLock, private BatchSource {
  public:
   /// `frame` is that of worker 0; session and frame outlive the dataset. kInvalidConfig as ProgramReaders::Find.
   static Result<std::unique_ptr<ReaderDataset>> Create(JobSession& session, Frame& frame);

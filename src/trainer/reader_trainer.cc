@@ -129,7 +129,7 @@ Status ReaderTrainer::ReportPoint() {
 }
 
 Status ReaderTrainer::RunLoop(const std::stop_token& stop) {
-  const LateStop late(stop, kRoundMayTake);
+  const GraceStop late(stop, kRoundMayTake);
   stop_ = stop;
   RunContext context;
   context.step = run_->state().step;

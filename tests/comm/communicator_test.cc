@@ -150,12 +150,12 @@ TEST(LocalCluster, ReceiversGoWhileMessagesCome) {
   const std::jthread sender([&] {
     while (!stop) EXPECT_TRUE(cluster.rank(1).Send(0, "x").ok());
   });
-  struct Counting : MessageReceiver {
+  struct ScopedCounters : MessageReceiver {
     void OnMessage(int, std::string) override { ++count; }
     int count = 0;
   };
   for (int i = 0; i < 200; ++i) {
-    auto receiver = std::make_unique<Counting>();
+    auto receiver = std::make_unique<ScopedCounters>();
     cluster.rank(0).SetReceiver(receiver.get());
     EXPECT_TRUE(cluster.rank(0).WaitUntil([&] { return receiver->count > 0; }).ok());
     cluster.rank(0).SetReceiver(nullptr);

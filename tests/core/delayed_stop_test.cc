@@ -16,9 +16,9 @@ TEST(DelayedStopTest, StopsAfterItsDelay) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(20));
 }
 
-TEST(LateStopTest, ComesAfterTheOtherAndNotWithoutIt) {
+TEST(GraceStopTest, ComesAfterTheOtherAndNotWithoutIt) {
   std::stop_source first;
-  const LateStop late(first.get_token(), std::chrono::milliseconds(0));
+  const GraceStop late(first.get_token(), std::chrono::milliseconds(0));
   EXPECT_FALSE(late.token().stop_requested());
   first.request_stop();
   std::mutex mutex;

@@ -80,7 +80,7 @@ class NumberFormsTest : public ::testing::Test {
 std::string Expected(const std::string& text) {
   static const std::regex whole("-?[0-9]+");
   static const std::regex floating("-?[0-9]+([.]([0-9]*[1-9])?0*)?([eE][+]?([0-9]{1,3}))?");
-  if (MeansNothing(text)) return "";
+  if (IsMissingMarker(text)) return "";
   if (std::regex_match(text, whole)) return "5 ";
   std::smatch part;
   if (!std::regex_match(text, part, floating) || part[1] == ".") return "others";

@@ -497,7 +497,7 @@ TEST_F(QueueDatasetTest, BatchesFollowTheRowsThatStayWhereverAPassBegins) {
   }
   QueueDatasetOptions options;
   options.thinned = {"label", 0, 0.3, LineDraw(5, DrawnBy::kName)};
-  options.held = HeldRows(LineDraw(6, DrawnBy::kName), 0, 0.2, false);
+  options.held = LineShare(LineDraw(6, DrawnBy::kName), 0, 0.2, false);
   const auto dataset = QueueDataset::Create(desc_, files_, DataFeedFactory::Builtin(), options).value();
   PassOptions ordered{.ordered = true};
   const Pass whole = Read(*dataset, ordered);

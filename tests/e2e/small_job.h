@@ -31,8 +31,8 @@ class SmallJob {
   /// How often the log shows each id of A and B, and how often where the label is 1, times `epochs`: what a CtrJob
   /// counts with `table { key: ID }`.
   std::map<uint64_t, std::pair<float, float>> Counts(int epochs) const;
-  /// Counting: batches of one row; a row of the only table is 0 before, 0.5 after its line was trained once, 0.75 after
-  /// twice. The score of a line is its row.
+  /// ScopedCounters: batches of one row; a row of the only table is 0 before, 0.5 after its line was trained once, 0.75
+  /// after twice. The score of a line is its row.
   std::string CountingJob(const std::string& extra) const;
 
  private:

@@ -219,7 +219,7 @@ class WideDeepTest(Fresh):
         self.assertIn('"%s" is made at %s:' % (wrong.name, __file__), str(caught.exception))
 
 
-class OwnCountsTest(Fresh):
+class ProgramCountersTest(Fresh):
     """A model that is always right: its AUC is 1, whatever training saw."""
 
     def setUp(self):

@@ -26,21 +26,21 @@ std::vector<int> Owners() {
 class KeyListsTest : public testing::Test {
  protected:
   /// What rank 0 is told of `list`, and makes of it.
-  KnownKeyLists::List* Tell(KeyList& list, int from = 1) {
+  PeerKeyLists::List* Tell(KeyList& list, int from = 1) {
     std::string request;
     WireWriter out(&request);
     const std::lock_guard lock(list.sending());
     lists_->Put(list, 0, &out);
     last_size_ = request.size();
     WireReader in(request);
-    KnownKeyLists::List* const known = known_.Take(from, &in);
+    PeerKeyLists::List* const known = known_.Take(from, &in);
     EXPECT_EQ(in.rest(), "");
     return known;
   }
 
   const std::vector<int> owners_ = Owners();
   std::unique_ptr<KeyLists> lists_ = std::make_unique<KeyLists>(owners_, kRanks);
-  KnownKeyLists known_{kRanks};
+  PeerKeyLists known_{kRanks};
   const std::vector<uint64_t> keys_ = {7, 3, 900, 12, 5, 0, 77, 1ULL << 60};
   size_t last_size_ = 0;
 };
@@ -70,7 +70,7 @@ TEST_F(KeyListsTest, EqualKeysAreOneListAsLongAsSomebodyHasIt) {
 
 TEST_F(KeyListsTest, ARankIsToldTheKeysOnce) {
   const std::shared_ptr<KeyList> list = lists_->Find(keys_);
-  KnownKeyLists::List* const first = Tell(*list);
+  PeerKeyLists::List* const first = Tell(*list);
   ASSERT_NE(first, nullptr);
   EXPECT_THAT(first->keys, ElementsAreArray(list->of(0).keys));
   const size_t with_keys = last_size_;
@@ -86,7 +86,7 @@ TEST_F(KeyListsTest, AListThatNobodyHasIsForgottenWithTheNextRequest) {
   ASSERT_NE(Tell(*next), nullptr);
   // The same keys again are a new list, which is to be told.
   list = lists_->Find(keys_);
-  KnownKeyLists::List* const again = Tell(*list);
+  PeerKeyLists::List* const again = Tell(*list);
   ASSERT_NE(again, nullptr);
   EXPECT_THAT(again->keys, ElementsAreArray(list->of(0).keys));
 }

@@ -194,7 +194,7 @@ TEST_P(RankTableTest, OwnersWriteTheFilesThatOneProcessWrites) {
 /// What rank 0 saves in `files` files: all rows, then what all ranks have pushed to since.
 void SaveChanges(Communicator& communicator, const std::string& folder, int files, std::string* expected) {
   UseRows(communicator, [&](SparseTable& table, RankTables& ranks) {
-    auto& changes = dynamic_cast<NotesChanges&>(table);
+    auto& changes = dynamic_cast<ChangeTracking&>(table);
     const bool leads = communicator.rank() == 0;
     const auto settle = [&] {
       ASSERT_TRUE(ranks.Flush().ok());
@@ -260,7 +260,7 @@ TEST(OwnersFileTest, WhoSeesAnotherFolderWritesNothing) {
   EXPECT_TRUE(HasBytes(file.path, written->bytes));
   EXPECT_FALSE(HasBytes(file.path, written->bytes + 1));
   file.path = folder.path() + "/absent/rows";
-  const OwnersWrite absent = WriteOwnersFile(*part, file).value();
+  const ShardWriter absent = WriteOwnersFile(*part, file).value();
   EXPECT_FALSE(absent.sum.has_value());
   EXPECT_EQ(absent.reason, "No such file or directory");
   EXPECT_FALSE(MarkFile(file.path).ok());
@@ -366,7 +366,7 @@ TEST(RankTableTest, ALostRankEndsAPullWithItsName) {
 /// A table in two parts, seen from the rank of the first.
 class TwoParts : public testing::Test {
  protected:
-  FetchesAhead& ahead() { return dynamic_cast<FetchesAhead&>(*one_); }
+  Prefetchable& ahead() { return dynamic_cast<Prefetchable&>(*one_); }
   std::vector<float> Pulled(std::span<const uint64_t> keys, SparseTable& table) {
     RowBatch rows;
     EXPECT_TRUE(table.Pull(keys, PullMode::kInsert, &rows).ok());

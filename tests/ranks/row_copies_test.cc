@@ -225,7 +225,7 @@ TEST(RowCopies, WhatWasFetchedBeforeAnExchangeOfAllIsReadAgain) {
   OnTwoRanksWithCopies("init { constant: 0 } optimizer { sgd { lr: 1 } }", 1000,
                        [](Communicator& communicator, RankTables& ranks, SparseTable& table) {
                          if (communicator.rank() == 0) {
-                           ASSERT_TRUE(dynamic_cast<FetchesAhead&>(table).Fetch(CopiedKeys()).ok());
+                           ASSERT_TRUE(dynamic_cast<Prefetchable&>(table).Fetch(CopiedKeys()).ok());
                          }
                          ASSERT_TRUE(ranks.Flush().ok());
                          ASSERT_TRUE(communicator.Barrier().ok());

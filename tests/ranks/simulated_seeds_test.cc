@@ -362,7 +362,7 @@ class SimulatedRank {
   Status PullFile(size_t file) {
     const std::vector<size_t>& keys = job().files[file].keys;
     if (job().files[file].fetches_ahead && plain_ != nullptr) {
-      MR_TRY(dynamic_cast<FetchesAhead&>(*plain_).Fetch(IdsOf(keys)));
+      MR_TRY(dynamic_cast<Prefetchable&>(*plain_).Fetch(IdsOf(keys)));
     }
     if (counted_ != nullptr) MR_TRY(PullCounted(keys, PullMode::kInsert));
     if (plain_ != nullptr) MR_TRY(PullPlain(keys, PullMode::kInsert));

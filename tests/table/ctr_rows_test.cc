@@ -213,7 +213,7 @@ TEST(CtrRows, SavesLoadsAndGoesOnToTheSameBytes) {
 
 TEST(CtrRows, ADayThatEndsChangesAllRowsAndASaveForServingThoseThatItHas) {
   const std::unique_ptr<SparseTable> table = MakeCounted(SmallDesc("ctr_accessor_param { base_threshold: 2 }"));
-  auto& changes = dynamic_cast<NotesChanges&>(*table);
+  auto& changes = dynamic_cast<ChangeTracking&>(*table);
   PushRandomly(*table, 1, 3000);
   ASSERT_TRUE(changes.BeginChanges().ok());
   ASSERT_TRUE(AsCounted(table.get())->WasSaved(TableContent::kBase).ok());

@@ -249,7 +249,7 @@ TEST_F(TableFiles, AreMoreThanOneFrom32MebibytesOn) {
   EXPECT_EQ(CountTableFiles(EmptyTable()->shape(), TableContent::kAll, EmptyTable()->stats().rows), 1);
 }
 
-NotesChanges& ChangesOf(SparseTable& table) { return dynamic_cast<NotesChanges&>(table); }
+ChangeTracking& ChangesOf(SparseTable& table) { return dynamic_cast<ChangeTracking&>(table); }
 
 /// Pushes to `rows` keys that a seed draws of the first `of`.
 void PushSome(SparseTable& table, uint32_t seed, uint64_t rows, uint64_t of) {

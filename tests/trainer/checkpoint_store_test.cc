@@ -418,7 +418,7 @@ TEST_F(LargeTensorCheckpoints, HaveTheBlocksThatChanged) {
 TEST_F(LargeTensorCheckpoints, OfARunThatGoesOnHaveWhatChangedSince) {
   ASSERT_TRUE(Write(1).ok());
   CheckpointStore again = CheckpointStore::Create(folder_.path(), 9, 2).value();
-  ASSERT_TRUE(again.GoOnFrom(Newest(), scope_).ok());
+  ASSERT_TRUE(again.ResumeFrom(Newest(), scope_).ok());
   Change(9, 3);
   ASSERT_TRUE(again.Write(Content(2), program_, scope_).ok());
   EXPECT_EQ(ChangesOfWhatIsRestored(), 1);

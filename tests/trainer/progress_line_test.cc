@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/file.h"
-#include "report/bytes_line.h"
+#include "report/save_progress.h"
 
 namespace millrace {
 namespace {
@@ -66,13 +66,13 @@ TEST(EstimateLinesTest, FollowsFromSizesAndTheFirstLines) {
   EXPECT_EQ(EstimateLines({folder->path() + "/none"}), 0);
 }
 
-TEST(BytesLineTest, SpeaksOnceSomebodyWaitsForTheSave) {
+TEST(SaveProgressTest, SpeaksOnceSomebodyWaitsForTheSave) {
   const TempDir folder = TempDir::Create("saving").value();
   const std::string path = folder.path() + "/terminal";
   std::FILE* const terminal = std::fopen(path.c_str(), "w");
   std::stop_source stop;
   {
-    BytesLine line("the checkpoint of step 7 is being written", uint64_t{5} << 20, stop.get_token(), terminal);
+    SaveProgress line("the checkpoint of step 7 is being written", uint64_t{5} << 20, stop.get_token(), terminal);
     line.Add(uint64_t{2} << 20);
     EXPECT_EQ(*ReadFile(path), "");
     stop.request_stop();
@@ -83,12 +83,12 @@ TEST(BytesLineTest, SpeaksOnceSomebodyWaitsForTheSave) {
       "stopping: the checkpoint of step 7 is being written, 2 of 5 MB; once more to end without it\n"));
 }
 
-TEST(BytesLineTest, SaysNowAndThenHowFarALongSaveOrLoadIsThatNobodyStops) {
+TEST(SaveProgressTest, SaysNowAndThenHowFarALongSaveOrLoadIsThatNobodyStops) {
   const TempDir folder = TempDir::Create("saving").value();
   const std::string path = folder.path() + "/terminal";
   std::FILE* const terminal = std::fopen(path.c_str(), "w");
   {
-    BytesLine line("a checkpoint is being checked", 0, {}, terminal, std::chrono::milliseconds(1));
+    SaveProgress line("a checkpoint is being checked", 0, {}, terminal, std::chrono::milliseconds(1));
     line.Expect(uint64_t{5} << 20);
     line.Add(uint64_t{2} << 20);
     while (ReadFile(path)->find("2 of 5 MB\n") == std::string::npos) std::this_thread::yield();

@@ -46,7 +46,7 @@ class SparseTablePushKernel : public OpKernel {
     if (learning_rate_ != nullptr) push.lr = learning_rate_->data<float>()[0];
     if (table_->shape().counts && context.rows < 1) return UnknownExamples();
     const std::span<const float> values(grad.values.data<float>(), static_cast<size_t>(grad.values.numel()));
-    if (Status gave = table_->CheckGave(grad.table_rows); !gave.ok())
+    if (Status gave = table_->CheckOwns(grad.table_rows); !gave.ok())
       return std::move(gave).Context("Grad \"" + grad_name_ + "\"");
     if (grad.has_table_rows()) return table_->Push(grad.table_rows, values, push);
     MR_TRY(table_->Pull(grad.rows, PullMode::kInsert, &pulled_));

@@ -8,10 +8,10 @@
 namespace millrace {
 namespace {
 
-FetchesAhead* TableOf(const std::string& name, const Scope& root) {
+Prefetchable* TableOf(const std::string& name, const Scope& root) {
   const Variable* const variable = root.Find(name);
   if (variable == nullptr || !variable->Is<std::unique_ptr<SparseTable>>()) return nullptr;
-  return dynamic_cast<FetchesAhead*>(variable->Get<std::unique_ptr<SparseTable>>().get());
+  return dynamic_cast<Prefetchable*>(variable->Get<std::unique_ptr<SparseTable>>().get());
 }
 
 /// The used slot of ids of this name; -1: there is none.

@@ -23,13 +23,13 @@ class UpcomingRows {
 
   /// Whether there is nothing to ask for.
   bool empty() const { return lookups_.empty(); }
-  /// Asks for the rows of `batch`, without waiting (FetchesAhead::Fetch).
+  /// Asks for the rows of `batch`, without waiting (Prefetchable::Fetch).
   Status Fetch(const SlotBatch& batch);
 
  private:
   /// What an operator pulls from one table.
   struct Lookup {
-    FetchesAhead* table = nullptr;
+    Prefetchable* table = nullptr;
     std::vector<SlotId> slots;
     std::vector<IdRule> rules;  ///< one a slot, with its salt
     SlotKeys keys;

@@ -1,4 +1,4 @@
-#include "python/own_counts.h"
+#include "python/program_counters.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,7 +17,7 @@ Tensor* TensorOf(const Scope& scope, const std::string& name) {
 
 }  // namespace
 
-OwnCounts::OwnCounts(const ProgramDesc& program) {
+ProgramCounters::ProgramCounters(const ProgramDesc& program) {
   for (const BlockDesc& block : program.blocks()) {
     for (const OpDesc& op : block.ops()) {
       if (op.type() != "auc") continue;
@@ -32,7 +32,7 @@ OwnCounts::OwnCounts(const ProgramDesc& program) {
   }
 }
 
-void OwnCounts::Enter(Scope& scope, uint64_t version) {
+void ProgramCounters::Enter(Scope& scope, uint64_t version) {
   for (Count& count : counts_) {
     const Tensor* theirs = TensorOf(scope, count.name);
     if (theirs != nullptr && !theirs->empty() && (count.own.empty() || version != version_)) {
@@ -48,7 +48,7 @@ void OwnCounts::Enter(Scope& scope, uint64_t version) {
   Exchange(scope);
 }
 
-void OwnCounts::Leave(Scope& scope, SeenCounts* seen) {
+void ProgramCounters::Leave(Scope& scope, SeenCounts* seen) {
   Exchange(scope);
   for (const Count& count : counts_) {
     if (count.entered.empty()) continue;
@@ -60,7 +60,7 @@ void OwnCounts::Leave(Scope& scope, SeenCounts* seen) {
   }
 }
 
-void OwnCounts::Exchange(Scope& scope) {
+void ProgramCounters::Exchange(Scope& scope) {
   for (Count& count : counts_) {
     Tensor* theirs = TensorOf(scope, count.name);
     if (theirs != nullptr && !count.own.empty()) std::swap(*theirs, count.own);

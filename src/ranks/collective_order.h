@@ -21,12 +21,12 @@ namespace millrace {
 /// They go by messages, so that one that waits can be stopped, and ranks that are in different calls learn of it: what
 /// is a collective of the communicator comes behind one of these. One thread at a time. Every rank has an object before
 /// any calls Together; `calls` outlives it.
-class RankScript {
+class CollectiveOrder {
  public:
-  explicit RankScript(RankCalls& calls);
-  ~RankScript();
-  RankScript(const RankScript&) = delete;
-  RankScript& operator=(const RankScript&) = delete;
+  explicit CollectiveOrder(RankCalls& calls);
+  ~CollectiveOrder();
+  CollectiveOrder(const CollectiveOrder&) = delete;
+  CollectiveOrder& operator=(const CollectiveOrder&) = delete;
 
   /// Waits until every rank is in its next call; (*all)[r] is what rank r brought. Costs a message to every other rank.
   ///

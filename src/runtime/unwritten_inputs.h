@@ -12,11 +12,11 @@ class Executable;
 
 /// The input tensors of an operator that nothing has written yet. An operator can leave an output unwritten (a branch
 /// that did not run), and kernels do not check their inputs.
-class AwaitedInputs {
+class UnwrittenInputs {
  public:
   /// Ignores unread inputs, and operators that accept unwritten inputs (OpInfo). Operator and scope must outlive the
   /// object.
-  AwaitedInputs(const OpView& op, const Scope& scope);
+  UnwrittenInputs(const OpView& op, const Scope& scope);
 
   /// True once all inputs were written: a tensor keeps its value, so a warm batch checks only this.
   bool empty() const { return inputs_.empty(); }

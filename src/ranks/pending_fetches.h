@@ -15,13 +15,13 @@ namespace millrace {
 /// What was asked for ahead, until somebody takes it: objects with a `call` of RankTables that is under way, and its
 /// `answers`. `ranks` outlives it. Any thread.
 template <class Asked>
-class FetchedAhead {
+class PendingFetches {
  public:
-  explicit FetchedAhead(RankTables& ranks) : ranks_(&ranks) {}
+  explicit PendingFetches(RankTables& ranks) : ranks_(&ranks) {}
   // Answers are written to what is under way.
-  ~FetchedAhead() { GiveUp(0); }
-  FetchedAhead(const FetchedAhead&) = delete;
-  FetchedAhead& operator=(const FetchedAhead&) = delete;
+  ~PendingFetches() { GiveUp(0); }
+  PendingFetches(const PendingFetches&) = delete;
+  PendingFetches& operator=(const PendingFetches&) = delete;
 
   void Add(std::shared_ptr<Asked> asked) {
     const std::lock_guard lock(mutex_);

@@ -9,7 +9,7 @@ namespace millrace {
 /// Objects whose buffers are kept: who lets the last owner of one go gives it back. Objects may outlive this, which
 /// then frees what comes back. Any thread.
 template <class T>
-class Recycled {
+class ObjectPool {
  public:
   /// One that was given back, as it was left, or a new one.
   std::shared_ptr<T> Take() {

@@ -1,4 +1,4 @@
-#include "ranks/common_end.h"
+#include "ranks/group_cancellation.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-CommonEnd::CommonEnd(RankCalls& calls) : calls_(&calls) {
+GroupCancellation::GroupCancellation(RankCalls& calls) : calls_(&calls) {
   calls_->Serve(RankService::kEnd, [this](int /*from*/, std::string_view request, std::string* /*answer*/) {
     WireReader in(request);
     const auto number = in.Get<int64_t>();
@@ -19,16 +19,16 @@ CommonEnd::CommonEnd(RankCalls& calls) : calls_(&calls) {
   });
 }
 
-CommonEnd::~CommonEnd() { calls_->Serve(RankService::kEnd, nullptr); }
+GroupCancellation::~GroupCancellation() { calls_->Serve(RankService::kEnd, nullptr); }
 
-std::stop_token CommonEnd::Begin() {
+std::stop_token GroupCancellation::Begin() {
   const std::lock_guard lock(mutex_);
   stop_ = std::stop_source();
   if (++begun_ <= given_up_) stop_.request_stop();
   return stop_.get_token();
 }
 
-void CommonEnd::GiveUp() {
+void GroupCancellation::GiveUp() {
   int64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -45,7 +45,7 @@ void CommonEnd::GiveUp() {
   EndHere(number);
 }
 
-void CommonEnd::EndHere(int64_t number) {
+void GroupCancellation::EndHere(int64_t number) {
   std::optional<std::stop_source> stop;
   {
     const std::lock_guard lock(mutex_);

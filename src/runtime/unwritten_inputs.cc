@@ -1,4 +1,4 @@
-#include "runtime/awaited_inputs.h"
+#include "runtime/unwritten_inputs.h"
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ std::string WriterOf(const std::string& name, const Executable& executable) {
 
 }  // namespace
 
-AwaitedInputs::AwaitedInputs(const OpView& op, const Scope& scope) {
+UnwrittenInputs::UnwrittenInputs(const OpView& op, const Scope& scope) {
   if (op.info().takes_unwritten) return;
   for (const OpDesc::Var& input : op.desc().inputs()) {
     const auto is_input = [&input](const ArgInfo& arg) { return arg.name == input.parameter(); };
@@ -44,7 +44,7 @@ AwaitedInputs::AwaitedInputs(const OpView& op, const Scope& scope) {
   }
 }
 
-Status AwaitedInputs::Check(const Executable& executable) {
+Status UnwrittenInputs::Check(const Executable& executable) {
   std::erase_if(inputs_, [](const Input& input) { return !IsUnwritten(*input.variable); });
   if (inputs_.empty()) return Status::Ok();
   const Input& input = inputs_.front();

@@ -1,6 +1,6 @@
 // Ranks that run the same script.
 
-#include "ranks/rank_script.h"
+#include "ranks/collective_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,13 +20,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-using Body = std::function<Status(int rank, RankScript& script)>;
+using Body = std::function<Status(int rank, CollectiveOrder& script)>;
 
 /// What each rank's body comes to.
 std::vector<Status> RunScript(int ranks, const Body& body) {
   return OnRanks(ranks, [&](Communicator& communicator) {
     RankCalls calls(communicator);
-    RankScript script(calls);
+    CollectiveOrder script(calls);
     EXPECT_TRUE(communicator.Barrier().ok());
     const Status ended = body(communicator.rank(), script);
     EXPECT_TRUE(communicator.Barrier().ok());
@@ -34,7 +34,7 @@ std::vector<Status> RunScript(int ranks, const Body& body) {
   });
 }
 
-Status CallsInOrder(int rank, RankScript& script, int ranks) {
+Status CallsInOrder(int rank, CollectiveOrder& script, int ranks) {
   for (int i = 0; i < 20; ++i) {
     std::vector<std::string> expected;
     for (int r = 0; r < ranks; ++r) expected.push_back(std::to_string(r) + "." + std::to_string(i));
@@ -45,22 +45,22 @@ Status CallsInOrder(int rank, RankScript& script, int ranks) {
   return Status::Ok();
 }
 
-TEST(RankScriptTest, EveryRankGetsWhatAllBrought) {
+TEST(CollectiveOrderTest, EveryRankGetsWhatAllBrought) {
   for (const int ranks : {1, 2, 5}) {
     const auto ended =
-        RunScript(ranks, [ranks](int rank, RankScript& script) { return CallsInOrder(rank, script, ranks); });
+        RunScript(ranks, [ranks](int rank, CollectiveOrder& script) { return CallsInOrder(rank, script, ranks); });
     for (const Status& status : ended) EXPECT_TRUE(status.ok()) << status.ToString();
   }
 }
 
-TEST(RankScriptTest, ARankThatIsFarAheadOrBehindIsWaitedFor) {
+TEST(CollectiveOrderTest, ARankThatIsFarAheadOrBehindIsWaitedFor) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     const int ranks = 2 + static_cast<int>(seed % 3);
     SimulatedCluster cluster({.size = ranks, .seed = seed, .longest_delay = static_cast<int64_t>(seed % 40)});
     const Status ran = cluster.Run([&](Communicator& communicator) {
       RankCalls calls(communicator);
-      RankScript script(calls);
+      CollectiveOrder script(calls);
       ASSERT_TRUE(communicator.Barrier().ok());
       const Status status = CallsInOrder(communicator.rank(), script, ranks);
       EXPECT_TRUE(status.ok()) << status.ToString();
@@ -70,8 +70,8 @@ TEST(RankScriptTest, ARankThatIsFarAheadOrBehindIsWaitedFor) {
   }
 }
 
-TEST(RankScriptTest, RanksInDifferentCallsAllLearnOfItAndDoNotMeetAgain) {
-  const auto ended = RunScript(3, [](int rank, RankScript& script) {
+TEST(CollectiveOrderTest, RanksInDifferentCallsAllLearnOfItAndDoNotMeetAgain) {
+  const auto ended = RunScript(3, [](int rank, CollectiveOrder& script) {
     std::vector<std::string> all;
     const Status differs = script.Together(rank == 1 ? "barrier" : "train_from_dataset", "", &all);
     EXPECT_EQ(script.Together("barrier", "", &all).code(), StatusCode::kUnavailable);
@@ -84,9 +84,9 @@ TEST(RankScriptTest, RanksInDifferentCallsAllLearnOfItAndDoNotMeetAgain) {
   }
 }
 
-TEST(RankScriptTest, OthersWaitForWhatRank0DoesForAllAndRank0ForNobody) {
+TEST(CollectiveOrderTest, OthersWaitForWhatRank0DoesForAllAndRank0ForNobody) {
   std::atomic<int> done{0};
-  const auto ended = RunScript(3, [&done](int rank, RankScript& script) {
+  const auto ended = RunScript(3, [&done](int rank, CollectiveOrder& script) {
     const auto save = [&done]() -> Status {
       ++done;
       return done == 3 ? IoError("the disk is full") : Status::Ok();
@@ -113,10 +113,10 @@ TEST(RankScriptTest, OthersWaitForWhatRank0DoesForAllAndRank0ForNobody) {
   EXPECT_EQ(done, 3);
 }
 
-TEST(RankScriptTest, AStopRequestEndsTheWaitForTheOthers) {
+TEST(CollectiveOrderTest, AStopRequestEndsTheWaitForTheOthers) {
   LocalCluster cluster(2);
   RankCalls calls(cluster.rank(1));
-  RankScript script(calls);
+  CollectiveOrder script(calls);
   std::stop_source stop;
   std::vector<std::string> all;
   Status interrupted;
@@ -127,10 +127,10 @@ TEST(RankScriptTest, AStopRequestEndsTheWaitForTheOthers) {
   EXPECT_EQ(script.Together("barrier", "", &all).code(), StatusCode::kUnavailable);
 }
 
-TEST(RankScriptTest, ALostRankEndsTheWaitWithItsName) {
+TEST(CollectiveOrderTest, ALostRankEndsTheWaitWithItsName) {
   LocalCluster cluster(3);
   RankCalls calls(cluster.rank(1));
-  RankScript script(calls);
+  CollectiveOrder script(calls);
   cluster.Lose(2);
   std::vector<std::string> all;
   const Status status = script.Together("barrier", "", &all);

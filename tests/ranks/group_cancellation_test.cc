@@ -1,6 +1,6 @@
 // What all ranks do at once, and one of them gives up.
 
-#include "ranks/common_end.h"
+#include "ranks/group_cancellation.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ Status ReadAll(Communicator& communicator, std::vector<size_t>* read) {
   MR_TRY(communicator.Barrier());
   for (int thing = 0; thing < kThings; ++thing) {
     const bool is_endless = thing % 2 == 1;
-    const std::stop_token end = group.common_end().Begin();
+    const std::stop_token end = group.cancellation().Begin();
     const std::unique_ptr<FileQueue> queue = files.OfEvaluation(thing, is_endless ? SIZE_MAX : kFilesOfAThing);
     size_t count = 0;
     while (!end.stop_requested()) {
@@ -38,7 +38,7 @@ Status ReadAll(Communicator& communicator, std::vector<size_t>* read) {
       if (!is_endless && *file >= kFilesOfAThing) break;
       ++count;
       group.calls().Wake();  // lets others go on in a simulation, as rank 0 counts for itself
-      if (is_endless && count == 2 && group.rank() == thing % group.size()) group.common_end().GiveUp();
+      if (is_endless && count == 2 && group.rank() == thing % group.size()) group.cancellation().GiveUp();
     }
     if (end.stop_requested() != is_endless) return Internal("thing " + std::to_string(thing) + " ended otherwise");
     read->push_back(count);
@@ -59,7 +59,7 @@ void ExpectWholeThings(const std::vector<std::vector<size_t>>& read) {
   }
 }
 
-TEST(CommonEndTest, OneThatGivesUpEndsAllAndNotWhatComesBehind) {
+TEST(GroupCancellationTest, OneThatGivesUpEndsAllAndNotWhatComesBehind) {
   for (const int ranks : {1, 2, 4}) {
     std::vector<std::vector<size_t>> read(static_cast<size_t>(ranks));
     const std::vector<Status> ended = OnRanks(ranks, [&](Communicator& communicator) {
@@ -70,7 +70,7 @@ TEST(CommonEndTest, OneThatGivesUpEndsAllAndNotWhatComesBehind) {
   }
 }
 
-TEST(CommonEndTest, WhateverTheNetworkDelays) {
+TEST(GroupCancellationTest, WhateverTheNetworkDelays) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     const int ranks = 2 + static_cast<int>(seed % 4);
@@ -87,19 +87,19 @@ TEST(CommonEndTest, WhateverTheNetworkDelays) {
   }
 }
 
-TEST(CommonEndTest, WhoComesLateFindsThatItIsOver) {
+TEST(GroupCancellationTest, WhoComesLateFindsThatItIsOver) {
   LocalCluster cluster(2);
   RankGroup first(cluster.rank(0));
   RankGroup second(cluster.rank(1));
-  first.common_end().Begin();
-  first.common_end().GiveUp();
-  first.common_end().GiveUp();
+  first.cancellation().Begin();
+  first.cancellation().GiveUp();
+  first.cancellation().GiveUp();
   // What was asked behind it is answered, so it has come.
   std::vector<std::string> answers;
   const Status asked = first.calls().Ask(RankService::kFiles, {std::nullopt, ""}, &answers);
   EXPECT_EQ(asked.code(), StatusCode::kNotFound) << asked.ToString();
-  EXPECT_TRUE(second.common_end().Begin().stop_requested());
-  EXPECT_FALSE(second.common_end().Begin().stop_requested());
+  EXPECT_TRUE(second.cancellation().Begin().stop_requested());
+  EXPECT_FALSE(second.cancellation().Begin().stop_requested());
 }
 
 }  // namespace

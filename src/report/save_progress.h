@@ -22,15 +22,15 @@ inline constexpr std::chrono::milliseconds kMayTakeAtStop{250};
 /// and before it only when it takes long, on a terminal each second, elsewhere now and then. A thread of its own shows
 /// the line, so that it comes whatever the disk does meanwhile; where there is no thread to be had, nothing is shown.
 /// Nobody else may write to `terminal`.
-class BytesLine {
+class SaveProgress {
  public:
   /// `what` goes on: "the checkpoint of step 7 is being written"; `total` bytes, about. While nobody asks to stop, a
   /// line comes each `now_and_then`.
-  BytesLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
-            std::chrono::milliseconds now_and_then = std::chrono::seconds(10));
-  ~BytesLine();
-  BytesLine(const BytesLine&) = delete;
-  BytesLine& operator=(const BytesLine&) = delete;
+  SaveProgress(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
+               std::chrono::milliseconds now_and_then = std::chrono::seconds(10));
+  ~SaveProgress();
+  SaveProgress(const SaveProgress&) = delete;
+  SaveProgress& operator=(const SaveProgress&) = delete;
 
   /// From whichever thread: so many are done.
   void Add(uint64_t bytes) { done_ += bytes; }

@@ -16,9 +16,9 @@ using SeenCounts = std::map<std::string, std::vector<int64_t>>;
 
 /// What a program that measures itself has counted (`auc`): kept beside the scope in which training counts by the same
 /// names, so that neither shows what the other saw. One thread.
-class OwnCounts {
+class ProgramCounters {
  public:
-  explicit OwnCounts(const ProgramDesc& program);
+  explicit ProgramCounters(const ProgramDesc& program);
 
   /// Exchanges the tensors of a scope, whose parameters have this version, for its own. Those start at 0, and again
   /// when the parameters have changed since: what another model counted says nothing of this one.
@@ -40,20 +40,20 @@ class OwnCounts {
 };
 
 /// For the time of a run. `counts` may be null: the scope's own go on.
-class Counting {
+class ScopedCounters {
  public:
-  Counting(OwnCounts* counts, Scope& scope, uint64_t version, SeenCounts* seen)
+  ScopedCounters(ProgramCounters* counts, Scope& scope, uint64_t version, SeenCounts* seen)
       : counts_(counts), scope_(&scope), seen_(seen) {
     if (counts_ != nullptr) counts_->Enter(scope, version);
   }
-  ~Counting() {
+  ~ScopedCounters() {
     if (counts_ != nullptr) counts_->Leave(*scope_, seen_);
   }
-  Counting(const Counting&) = delete;
-  Counting& operator=(const Counting&) = delete;
+  ScopedCounters(const ScopedCounters&) = delete;
+  ScopedCounters& operator=(const ScopedCounters&) = delete;
 
  private:
-  OwnCounts* counts_;
+  ProgramCounters* counts_;
   Scope* scope_;
   SeenCounts* seen_;
 };

@@ -1,4 +1,4 @@
-#include "ranks/rank_script.h"
+#include "ranks/collective_order.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,16 +14,16 @@ enum class Word : uint8_t { kArrival, kDone };
 
 }  // namespace
 
-RankScript::RankScript(RankCalls& calls) : calls_(&calls) {
+CollectiveOrder::CollectiveOrder(RankCalls& calls) : calls_(&calls) {
   calls_->Serve(RankService::kScript, [this](int from, std::string_view message, std::string* /*answer*/) {
     return OnMessage(from, message);
   });
 }
 
-RankScript::~RankScript() { calls_->Serve(RankService::kScript, nullptr); }
+CollectiveOrder::~CollectiveOrder() { calls_->Serve(RankService::kScript, nullptr); }
 
-Status RankScript::Together(std::string_view call, std::string_view mine, std::vector<std::string>* all,
-                            const std::stop_token& stop) {
+Status CollectiveOrder::Together(std::string_view call, std::string_view mine, std::vector<std::string>* all,
+                                 const std::stop_token& stop) {
   if (has_ended_) {
     return Unavailable(
         std::string(call) +
@@ -47,7 +47,8 @@ Status RankScript::Together(std::string_view call, std::string_view mine, std::v
   return Status::Ok();
 }
 
-Status RankScript::ByLeader(const std::string& call, const std::function<Status()>& work, const std::stop_token& stop) {
+Status CollectiveOrder::ByLeader(const std::string& call, const std::function<Status()>& work,
+                                 const std::stop_token& stop) {
   if (rank() == 0) {
     Status done = work();
     std::string message;
@@ -84,7 +85,7 @@ Status RankScript::ByLeader(const std::string& call, const std::function<Status(
                        " without it; let rank 0 call it as well, or rank 0 alone");
 }
 
-Status RankScript::OnMessage(int from, std::string_view message) {
+Status CollectiveOrder::OnMessage(int from, std::string_view message) {
   WireReader in(message);
   if (in.Get<Word>() == Word::kDone) {
     const std::string call(in.GetText());
@@ -105,7 +106,7 @@ Status RankScript::OnMessage(int from, std::string_view message) {
   return Arrive(from, number, std::move(arrival));
 }
 
-Status RankScript::TellOthers(std::string_view call, std::string_view mine) {
+Status CollectiveOrder::TellOthers(std::string_view call, std::string_view mine) {
   const std::string host = HostName();
   std::string message;
   WireWriter out(&message);
@@ -120,7 +121,7 @@ Status RankScript::TellOthers(std::string_view call, std::string_view mine) {
   return Arrive(rank(), number_, {std::string(call), host, std::string(mine)});
 }
 
-Status RankScript::Arrive(int rank, uint64_t number, Arrival arrival) {
+Status CollectiveOrder::Arrive(int rank, uint64_t number, Arrival arrival) {
   const std::lock_guard lock(mutex_);
   Arrivals& arrivals = arrivals_[number];
   arrivals.resize(static_cast<size_t>(ranks()));
@@ -128,14 +129,14 @@ Status RankScript::Arrive(int rank, uint64_t number, Arrival arrival) {
   return Status::Ok();
 }
 
-bool RankScript::AreAllIn(uint64_t number) {
+bool CollectiveOrder::AreAllIn(uint64_t number) {
   const std::lock_guard lock(mutex_);
   const Arrivals& arrivals = arrivals_[number];
   return !arrivals.empty() && std::all_of(arrivals.begin(), arrivals.end(),
                                           [](const std::optional<Arrival>& arrival) { return arrival.has_value(); });
 }
 
-Status RankScript::Compare(const Arrivals& arrivals) const {
+Status CollectiveOrder::Compare(const Arrivals& arrivals) const {
   const Arrival& first = *arrivals[0];
   for (int r = 1; r < ranks(); ++r) {
     const Arrival& other = *arrivals[static_cast<size_t>(r)];

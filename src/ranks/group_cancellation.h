@@ -13,13 +13,13 @@ namespace millrace {
 ///
 /// Every rank has one before any of them begins, and begins as often as the others. What was given up is over on all:
 /// who comes late finds that it has ended. Costs a message to each rank where one gives up, else nothing.
-class CommonEnd {
+class GroupCancellation {
  public:
   /// `calls` outlives the object.
-  explicit CommonEnd(RankCalls& calls);
-  ~CommonEnd();
-  CommonEnd(const CommonEnd&) = delete;
-  CommonEnd& operator=(const CommonEnd&) = delete;
+  explicit GroupCancellation(RankCalls& calls);
+  ~GroupCancellation();
+  GroupCancellation(const GroupCancellation&) = delete;
+  GroupCancellation& operator=(const GroupCancellation&) = delete;
 
   /// This rank begins the next thing. The token is asked to stop once a rank, this one or another, has given it up.
   std::stop_token Begin();

@@ -9,12 +9,12 @@ namespace millrace {
 
 /// Selects the lines a dataset delivers if evaluations use a share of them (EvalDesc.Set.share), by the number that
 /// `draw` gives each line. Immutable and thread-safe.
-class HeldRows {
+class LineShare {
  public:
   /// Delivers all lines.
-  HeldRows() = default;
+  LineShare() = default;
   /// Delivers the lines with a number in [begin, end), or the others if `is_within` is false.
-  HeldRows(const LineDraw& draw, double begin, double end, bool is_within)
+  LineShare(const LineDraw& draw, double begin, double end, bool is_within)
       : draw_(draw), begin_(begin), end_(end), is_within_(is_within) {}
 
   bool is_active() const { return begin_ < end_; }

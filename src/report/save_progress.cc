@@ -1,4 +1,4 @@
-#include "report/bytes_line.h"
+#include "report/save_progress.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,8 +20,8 @@ ProgressLine::Options OptionsFor(std::FILE* terminal) {
 
 }  // namespace
 
-BytesLine::BytesLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
-                     std::chrono::milliseconds now_and_then)
+SaveProgress::SaveProgress(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
+                           std::chrono::milliseconds now_and_then)
     : what_(std::move(what)),
       total_(total),
       stop_(std::move(stop)),
@@ -34,12 +34,12 @@ BytesLine::BytesLine(std::string what, uint64_t total, std::stop_token stop, std
   }
 }
 
-BytesLine::~BytesLine() {
+SaveProgress::~SaveProgress() {
   thread_ = {};
   line_.Clear();
 }
 
-void BytesLine::Show(const std::stop_token& gone) {
+void SaveProgress::Show(const std::stop_token& gone) {
   std::unique_lock lock(mutex_);
   auto last_shown = std::chrono::steady_clock::now();
   // Most saves are over before anybody has read a line.
