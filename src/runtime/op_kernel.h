@@ -109,6 +109,8 @@ class KernelContext {
   const OpView& op() const { return *op_; }
   const FrameOptions& options() const { return *options_; }
   Scope& scope() const { return *scope_; }
+  /// The program that the operator stands in; null for an operator that is tried alone.
+  const Executable* executable() const { return executable_; }
 
   /// The variables bound to a parameter; null entries for "@EMPTY@". Inputs that do not exist are an error that names
   /// operator, parameter and variable.
