@@ -106,7 +106,8 @@ void AddFarKernels(OpRegistry& registry) {
   for (const OpInfo* op : registry.all()) {
     const bool runs_block =
         std::any_of(op->attrs.begin(), op->attrs.end(), [](const AttrInfo& attr) { return attr.is_block; });
-    if (!runs_block) types.push_back(op->type);
+    // A composite operator consists of others, which run there.
+    if (!runs_block && !op->kernels.empty()) types.push_back(op->type);
   }
   for (const std::string& type : types) {
     const Status added = registry.AddKernel(type, {{"far", {}}, FarKernel::Create});

@@ -31,9 +31,9 @@ std::string Trimmed(std::string_view line) {
 }
 
 /// Writes entries out, one after another.
-class Expansion {
+class FileExpansion {
  public:
-  Expansion(Diagnostics* diagnostics, std::stop_token stop) : diagnostics_(diagnostics), stop_(std::move(stop)) {}
+  FileExpansion(Diagnostics* diagnostics, std::stop_token stop) : diagnostics_(diagnostics), stop_(std::move(stop)) {}
 
   void Entry(const std::string& entry, const std::string& folder, SourceSpan where) {
     if (Trimmed(entry).empty()) return diagnostics_->Error(where, "a file name is empty");
@@ -197,7 +197,7 @@ std::string IdentityOf(const std::string& file) {
 
 ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
                              const FieldPositions& positions, Diagnostics* diagnostics, const std::stop_token& stop) {
-  Expansion expansion(diagnostics, stop);
+  FileExpansion expansion(diagnostics, stop);
   for (size_t i = 0; i < entries.size() && !stop.stop_requested(); ++i) {
     const SourceSpan where = positions.Find(ElementPath(path, i));
     expansion.Entry(entries[i], "", where);

@@ -262,7 +262,7 @@ Status CheckOverwritten(const OpDesc& op, const VarMetas& vars, const OpRegistry
     }
   }
   if (!overwrites) return Status::Ok();
-  MR_TRY(InferShapes(OpView(op, *registry.Find(op.type())), inferred));
+  MR_TRY(InferShapes(OpView(op, *registry.Find(op.type())), inferred, registry));
   for (const OpDesc::Var& output : op.outputs()) {
     for (const std::string& name : output.arguments()) {
       const auto known = vars.find(name);

@@ -56,7 +56,6 @@
   X(RegisterLamb) \
   X(RegisterLarsMomentum) \
   X(RegisterLayerNorm) \
-  X(RegisterLeakyRelu) \
   X(RegisterLearningRateSchedule) \
   X(RegisterLodReset) \
   X(RegisterLookupTable) \
@@ -95,7 +94,6 @@
   X(RegisterSequenceReshape) \
   X(RegisterSequenceSoftmax) \
   X(RegisterSgd) \
-  X(RegisterSize) \
   X(RegisterSlice) \
   X(RegisterSoftmax) \
   X(RegisterSoftmaxWithCrossEntropy) \

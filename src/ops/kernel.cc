@@ -17,12 +17,25 @@ Status ExpectDType(const InferShapeContext& context, std::string_view parameter,
                        std::string(DTypeName(meta.dtype)));
 }
 
-bool MayEqual(const Dims& a, const Dims& b) {
-  if (a.rank() != b.rank()) return false;
-  for (int axis = 0; axis < a.rank(); ++axis) {
-    if (!MayEqual(a[axis], b[axis])) return false;
+Status ExpectFloats(const InferShapeContext& context, const std::vector<std::string_view>& parameters) {
+  for (const std::string_view parameter : parameters) {
+    if (!context.HasInput(parameter)) continue;
+    MR_ASSIGN(const VarMeta meta, context.Input(parameter));
+    MR_TRY(ExpectDType(context, parameter, meta, DType::kFloat32));
   }
-  return true;
+  return Status::Ok();
+}
+
+Status ExpectFloats(const InferShapeContext& context, const std::vector<std::string_view>& parameters, int64_t count) {
+  MR_TRY(ExpectFloats(context, parameters));
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  for (const std::string_view parameter : parameters) {
+    if (!context.HasInput(parameter)) continue;
+    MR_ASSIGN(const VarMeta meta, context.Input(parameter));
+    if (MayEqual(KnownProduct(meta.dims, 0, meta.dims.rank()), count)) continue;
+    return context.Error(std::string(parameter) + " " + meta.dims.ToString() + " does not fit X " + x.dims.ToString());
+  }
+  return Status::Ok();
 }
 
 int64_t KnownProduct(const Dims& dims, int begin, int end) {

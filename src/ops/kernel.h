@@ -25,10 +25,11 @@ Status KeepOutputs(InferShapeContext& context);
 
 /// kInvalidConfig when `meta` (of input `parameter`) is not of `dtype`.
 Status ExpectDType(const InferShapeContext& context, std::string_view parameter, const VarMeta& meta, DType dtype);
+/// kInvalidConfig when one of these inputs is bound and is not of type float32.
+Status ExpectFloats(const InferShapeContext& context, const std::vector<std::string_view>& parameters);
+/// The same, and when one may not hold `count` values, as many as X asks for.
+Status ExpectFloats(const InferShapeContext& context, const std::vector<std::string_view>& parameters, int64_t count);
 
-/// True when the sizes are equal or one of them is not known before the run.
-inline bool MayEqual(int64_t a, int64_t b) { return a == b || a < 0 || b < 0; }
-bool MayEqual(const Dims& a, const Dims& b);
 /// Product of the sizes of axes [begin, end), or -1 when one of them is not known or it is beyond int64.
 int64_t KnownProduct(const Dims& dims, int begin, int end);
 /// `axis` counted from the front; kInvalidConfig when a tensor of `rank` axes has no such axis.

@@ -34,10 +34,9 @@ std::vector<int> PathTo(const BlockDesc& block, std::string_view loss) {
   return path;
 }
 
-bool CanHaveGradient(const VarDesc& var, const VarMeta& meta) {
-  return !var.stop_gradient() &&
-         (meta.kind == VarType::SPARSE_TABLE ||
-          (meta.kind == VarType::LOD_TENSOR && (meta.dtype == DType::kFloat32 || meta.dtype == DType::kFloat64)));
+bool CanHaveGradient(const VarMeta& meta) {
+  return meta.kind == VarType::SPARSE_TABLE ||
+         (meta.kind == VarType::LOD_TENSOR && (meta.dtype == DType::kFloat32 || meta.dtype == DType::kFloat64));
 }
 
 /// The blocks around one, from the inside out.
@@ -75,7 +74,7 @@ Names FindWanted(const ProgramDesc& program, int block_index, const std::vector<
   Names wanted;
   const auto allowed = [&](const std::string& name) {
     const size_t var = vars.Find(name);
-    return var < vars.size() && CanHaveGradient(*descs[var], metas.find(name)->second);
+    return var < vars.size() && !descs[var]->stop_gradient() && CanHaveGradient(metas.find(name)->second);
   };
   for (const int i : path) {
     bool any = false;
@@ -193,11 +192,9 @@ void CheckStillThere(const BlockDesc& block, int block_index, int i, const OpDes
 }
 
 /// Operators of the gradients before names are made unique: several may write one variable.
-Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vector<int>& path, std::string_view loss,
+Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vector<int>& path, Names have,
                                          const Names& wanted, const OpRegistry& registry, int block_index,
                                          const std::stop_token& stop) {
-  Names have;
-  have.Add(loss);
   std::vector<OpDesc> grads;
   const Writers writers = WritersOf(block);
   std::string problems = WrittenTwice(block, path, wanted, registry, block_index);
@@ -339,7 +336,9 @@ Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_
   if (!wanted.Has(loss)) {
     return InvalidConfig("loss \"" + std::string(loss) + "\" depends on no parameter that can be trained");
   }
-  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry, block_index, stop));
+  Names have;
+  have.Add(loss);
+  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, std::move(have), wanted, registry, block_index, stop));
   MR_TRY(builder.Append(LossGradient(loss, loss_meta->second), OpRole::kLossGradient));
   for (OpDesc& op : AddUp(std::move(raw))) {
     if (stop.stop_requested()) return MakingStopped();
@@ -352,6 +351,26 @@ Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_
     params.push_back({var.name(), GradName(var.name())});
   }
   return params;
+}
+
+Result<std::vector<OpDesc>> GradientsOf(const std::vector<OpDesc>& ops, const VarMetas& metas, NameNumbers arriving,
+                                        const std::vector<std::string>& wanted, const OpRegistry& registry) {
+  BlockDesc block;
+  std::vector<int> path;
+  Names all_wanted;
+  for (const std::string& name : wanted) all_wanted.Add(name);
+  for (const OpDesc& op : ops) {
+    path.push_back(block.ops_size());
+    *block.add_ops() = op;
+    bool depends = false;
+    ForEachArgument(op.inputs(), [&](const std::string& name) { depends = depends || all_wanted.Has(name); });
+    if (!depends || registry.Find(op.type())->grad == nullptr) continue;
+    ForEachArgument(op.outputs(), [&](const std::string& name) {
+      if (CanHaveGradient(metas.find(name)->second)) all_wanted.Add(name);
+    });
+  }
+  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, std::move(arriving), all_wanted, registry, 0, {}));
+  return AddUp(std::move(raw));
 }
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/name_numbers.h"
 #include "core/status.h"
 #include "program/op_registry.h"
 
@@ -32,5 +33,10 @@ struct ParamGrad {
 /// program of no use.
 Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry,
                                               int block_index, const std::stop_token& stop = {});
+
+/// The gradient operators of `ops`, which write the gradients of the variables `wanted` from those of `arriving`. What
+/// an operator without a gradient writes counts as constant. `metas` describes all variables of `ops`.
+Result<std::vector<OpDesc>> GradientsOf(const std::vector<OpDesc>& ops, const VarMetas& metas, NameNumbers arriving,
+                                        const std::vector<std::string>& wanted, const OpRegistry& registry);
 
 }  // namespace millrace

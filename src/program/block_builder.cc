@@ -71,7 +71,7 @@ Status BlockBuilder::Append(OpDesc op, OpRole role) {
       made.push_back(&name);
     }
   });
-  Status inferred = InferShapes(OpView(op, *info), vars_);
+  Status inferred = InferShapes(OpView(op, *info), vars_, *registry_);
   for (const auto& [meta, before] : declared) *meta = before;
   if (!inferred.ok()) {
     for (const std::string* name : made) vars_.erase(*name);

@@ -68,7 +68,7 @@ Status CheckGradient(const OpView& view, const OpRegistry& registry, const VarMe
       if (const auto it = vars.find(name); it != vars.end()) scratch.insert(*it);
     }
   }
-  if (Status s = InferShapes(OpView(forward, *info), scratch); !s.ok()) {
+  if (Status s = InferShapes(OpView(forward, *info), scratch, registry); !s.ok()) {
     return std::move(s).Context(gradient.type());
   }
   for (const ArgInfo& output : info->outputs) {

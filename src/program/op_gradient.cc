@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "program/expansion.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -113,6 +114,7 @@ OpBuilder OpRegistry::AddGradient(const std::string& type) {
   }
   info.attrs = forward->attrs;
   info.is_fused = forward->is_fused;
+  if (forward->expand != nullptr) info.expand = ExpandGradient;
   if (!is_whole) return builder;
   return builder.Doc("Gradient of " + type + ".").InferShape(InferGradients).Gradient();
 }

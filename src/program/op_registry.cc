@@ -10,6 +10,7 @@
 #include "core/exception_text.h"
 #include "core/harmless_text.h"
 #include "core/lower_case.h"
+#include "program/expansion.h"
 #include "program/var_meta.h"
 
 namespace millrace {
@@ -290,8 +291,8 @@ void InferShapeContext::SetOutput(std::string_view parameter, const VarMeta& met
 }
 
 Status InferShapeContext::Error(std::string message) const {
-  std::string where = op_->type();
-  for (const OpDesc::Var& output : op_->desc().outputs()) {
+  std::string where = shown_->type();
+  for (const OpDesc::Var& output : shown_->desc().outputs()) {
     if (output.arguments_size() == 0) continue;
     where += " (" + output.parameter() + ": \"" + output.arguments(0) + "\")";
     break;
@@ -299,10 +300,34 @@ Status InferShapeContext::Error(std::string message) const {
   return InvalidConfig(where + ": " + std::move(message));
 }
 
-Status InferShapes(const OpView& op, VarMetas& vars) {
-  InferShapeContext context(op, vars);
+bool MayEqual(const Dims& a, const Dims& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    if (!MayEqual(a[axis], b[axis])) return false;
+  }
+  return true;
+}
+
+namespace {
+
+Status InferFromExpansion(InferShapeContext& context, const VarMetas& vars) {
+  MR_ASSIGN(const ExpandedOp expanded, ExpandOp(context.op(), vars, context.registry()));
+  for (const OpDesc::Var& output : context.op().desc().outputs()) {
+    for (int i = 0; i < output.arguments_size(); ++i) {
+      const auto made = expanded.vars.find(output.arguments(i));
+      if (made != expanded.vars.end()) context.SetOutput(output.parameter(), made->second, i);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status InferShapes(const OpView& op, VarMetas& vars, const OpRegistry& registry, const OpView* shown) {
+  InferShapeContext context(op, vars, registry, shown);
   try {
-    Status inferred = op.info().infer_shape(context);
+    const InferShapeFn rule = op.info().infer_shape;
+    Status inferred = rule != nullptr ? rule(context) : InferFromExpansion(context, vars);
     if (!inferred.ok()) return op.info().plugin.empty() ? std::move(inferred) : Harmless(inferred);
   } catch (...) {
     return OperatorThrew(op.info()).Context(op.type());
@@ -451,6 +476,10 @@ OpBuilder& OpBuilder::Fused() {
   info_->is_fused = true;
   return *this;
 }
+OpBuilder& OpBuilder::Expand(ExpandFn fn) {
+  info_->expand = fn;
+  return *this;
+}
 
 namespace {
 
@@ -561,13 +590,13 @@ std::string OpRegistry::Problems() const {
   for (const std::string& type : duplicates_) report(type, "is registered twice");
   for (const auto& [type, info] : ops_) {
     if (info->doc.empty()) report(type, "has no doc");
-    if (info->infer_shape == nullptr) {
+    if (info->infer_shape == nullptr && info->expand == nullptr) {
       report(type, std::string("has no shape inference") +
                        (type.ends_with("_grad") ? "; AddGradient has it from the Grad({...}) of an operator that was "
                                                   "added before, and names arguments of that operator"
                                                 : ""));
     }
-    if (info->kernels.empty()) report(type, "has no kernel");
+    if (info->kernels.empty() && info->expand == nullptr) report(type, "has no kernel");
     for (size_t i = 0; i < info->kernels.size(); ++i) {
       if (const std::string problem = KernelProblem(*info, i); !problem.empty()) report(type, problem);
     }

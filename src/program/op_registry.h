@@ -20,7 +20,9 @@
 
 namespace millrace {
 
+class Expansion;
 class OpKernel;
+class OpRegistry;
 class KernelContext;
 struct OpInfo;
 
@@ -78,12 +80,19 @@ struct VarMeta {
 
 using VarMetas = std::map<std::string, VarMeta, std::less<>>;
 
+/// True when the sizes are equal or one of them is not known before the run.
+inline bool MayEqual(int64_t a, int64_t b) { return a == b || a < 0 || b < 0; }
+bool MayEqual(const Dims& a, const Dims& b);
+
 /// Lets an operator check its inputs and say what its outputs are, at compile time.
 class InferShapeContext {
  public:
-  InferShapeContext(const OpView& op, VarMetas& vars) : op_(&op), vars_(&vars) {}
+  /// Errors begin with `shown`, the composite operator that `op` is a part of, or with `op` itself.
+  InferShapeContext(const OpView& op, VarMetas& vars, const OpRegistry& registry, const OpView* shown = nullptr)
+      : op_(&op), vars_(&vars), registry_(&registry), shown_(shown == nullptr ? &op : shown) {}
 
   const OpView& op() const { return *op_; }
+  const OpRegistry& registry() const { return *registry_; }
   bool HasInput(std::string_view parameter) const;
   bool HasOutput(std::string_view parameter) const;
   /// The first variable bound to `parameter`; kInvalidConfig naming operator, parameter and variable when there is
@@ -99,6 +108,8 @@ class InferShapeContext {
  private:
   const OpView* op_;
   VarMetas* vars_;
+  const OpRegistry* registry_;
+  const OpView* shown_;
 };
 
 /// The name of a variable's gradient: NAME@GRAD.
@@ -162,9 +173,9 @@ struct StateInfo {
   bool adds_up = false;    ///< a sum over all steps, no mean of the last ones: what two ranks add to it adds up
 };
 
-/// Runs the shape rule of an operator on `vars`. kInvalidConfig that begins with the operator's type: what the rule
-/// says, or an output that would have more axes than a tensor can.
-Status InferShapes(const OpView& op, VarMetas& vars);
+/// Runs the shape rule of an operator, or what its expansion says, on `vars`. kInvalidConfig that begins with the type
+/// of the operator, or of `shown`: what the rule says, or an output that would have more axes than a tensor can.
+Status InferShapes(const OpView& op, VarMetas& vars, const OpRegistry& registry, const OpView* shown = nullptr);
 
 /// The gradient that most operators have: one operator, TYPE_grad, with the attributes of the forward operator.
 struct GradArgs {
@@ -180,6 +191,7 @@ struct GradArgs {
 
 using InferShapeFn = Status (*)(InferShapeContext&);
 using GradFn = std::vector<OpDesc> (*)(const GradContext&);
+using ExpandFn = Status (*)(Expansion&);
 using KernelFactory = Result<std::unique_ptr<OpKernel>> (*)(KernelContext&);
 
 /// An argument of an operator, and the types that its first variable may have.
@@ -211,6 +223,8 @@ struct OpInfo {
   GradFn grad = nullptr;              ///< null: not differentiable
   std::optional<GradArgs> grad_args;  ///< of an operator whose grad was given by them
   std::vector<KernelInfo> kernels;
+  /// Of a composite operator: appends the operators that compute it where none of `kernels` does.
+  ExpandFn expand = nullptr;
   bool is_optimizer = false;       ///< writes parameters
   std::vector<StateInfo> states;   ///< of an optimizer, of the shape of the parameter
   std::vector<StateInfo> scalars;  ///< of an optimizer, [1]
@@ -285,6 +299,8 @@ class OpBuilder {
   OpBuilder& ScalesSteps();
   OpBuilder& Gradient();
   OpBuilder& Fused();
+  /// Makes the operator a composite one (program/expansion.h), which needs neither a kernel nor a shape rule.
+  OpBuilder& Expand(ExpandFn fn);
   /// `K` has static Result<std::unique_ptr<OpKernel>> Create(KernelContext&). An operator may have several kernels; no
   /// two of them may be for the same program.
   template <class K>
@@ -310,13 +326,13 @@ class OpRegistry {
   OpBuilder Add(std::string_view type);
   /// Adds TYPE_grad of `type` as the GradArgs of that operator say, with its attributes and the shape rule
   /// InferGradients. The operator is registered in full before; Seal and Adopt refuse one without GradArgs. The caller
-  /// adds the kernel.
+  /// adds the kernel; that of a composite operator needs none.
   OpBuilder AddGradient(const std::string& type);
   /// Adds a kernel to an operator that is here: a device brings its own to those of Millrace. kNotFound when there is
   /// no such operator; kInvalidConfig when another of its kernels may be for the same program.
   Status AddKernel(std::string_view type, KernelInfo kernel);
-  /// Reports operators that were added twice or lack a doc, shape inference or kernel, or have two for one program, all
-  /// at once.
+  /// Reports operators that were added twice or lack a doc, shape inference or kernel (a composite operator needs
+  /// neither), or have two kernels for one program, all at once.
   Status Seal();
   /// Takes over every operator of `ops`, or none of them: kInvalidConfig, a line each, for types that are taken here
   /// and for what Seal would report. They remember `plugin`, the path of the shared object that they came from,

@@ -12,6 +12,7 @@
 #include "program/passes/fusion.h"
 #include "program/passes/section_fusion.h"
 #include "program/var_meta.h"
+#include "runtime/composite_kernel.h"
 #include "runtime/plugin_output_check.h"
 
 namespace millrace {
@@ -151,6 +152,8 @@ class BlockCompiler {
   std::vector<OpList> blocks;
   VarMetas vars;
   std::map<std::string, VarDesc, std::less<>> readers;
+  std::map<const OpDesc*, ExpandedOp> expansions;
+  VarMetas temporaries;  ///< of all expansions
 
  private:
   OpList& Ops(int block) { return blocks[static_cast<size_t>(block)]; }
@@ -222,12 +225,23 @@ class BlockCompiler {
       const OpDesc& op = Ops(block)[i];
       const OpView view(op, *registry_.Find(op.type()));
       const VarMetas updated = UpdatedInputs(op);
-      Status fits = millrace::InferShapes(view, vars);
+      Status fits = millrace::InferShapes(view, vars, registry_);
       if (fits.ok()) fits = CheckUpdated(op, updated);
       if (fits.ok()) fits = CheckGradient(view, registry_, vars);
+      if (fits.ok() && view.info().expand != nullptr) fits = Expand(view);
       if (!fits.ok()) problems_.Add(Where({block, i}) + " " + fits.message());
       if (BlockOf(op) >= 0) MR_TRY(InferBlock(BlockOf(op)));
     }
+    return Status::Ok();
+  }
+
+  /// Expands an operator that has no kernel for the device.
+  Status Expand(const OpView& op) {
+    if (ChooseKernel(op, vars, options_.device->name()).ok()) return Status::Ok();
+    MR_ASSIGN(ExpandedOp expanded, ExpandOp(op, vars, registry_, next_number_));
+    next_number_ += static_cast<int>(expanded.vars.size());
+    temporaries.insert(expanded.temporaries.begin(), expanded.temporaries.end());
+    expansions[&op.desc()] = std::move(expanded);
     return Status::Ok();
   }
 
@@ -296,6 +310,7 @@ class BlockCompiler {
                                                          ///< it
   std::map<std::string, Unknown, std::less<>> unknown_;  ///< unregistered types
   Problems problems_;
+  int next_number_ = 0;  ///< of a temporary
 };
 
 }  // namespace
@@ -327,6 +342,8 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(std::shared_ptr<co
   executable->blocks_ = std::move(compiler.blocks);
   executable->vars_ = std::move(compiler.vars);
   executable->readers_ = std::move(compiler.readers);
+  executable->vars_.merge(compiler.temporaries);
+  executable->expansions_ = std::move(compiler.expansions);
   if (options.stop.stop_requested()) return CompilingStopped();
   MR_TRY(executable->ChooseKernels());
   return std::unique_ptr<const Executable>(std::move(executable));
@@ -338,6 +355,10 @@ Status Executable::ChooseKernels() {
   for (size_t block = 0; block < blocks_.size(); ++block) {
     for (size_t i = 0; i < blocks_[block].size(); ++i) {
       const OpDesc& op = blocks_[block][i];
+      if (expansions_.contains(&op)) {
+        kernels_[block].push_back(CompositeKernel::Create);
+        continue;
+      }
       const Result<const KernelInfo*> kernel =
           ChooseKernel(OpView(op, *registry_->Find(op.type())), vars_, device_->name());
       if (!kernel.ok()) problems.Add(Where({static_cast<int>(block), i}, op) + ": " + kernel.status().message());
@@ -345,6 +366,11 @@ Status Executable::ChooseKernels() {
     }
   }
   return problems.ToStatus();
+}
+
+const ExpandedOp* Executable::FindExpansion(const OpDesc& op) const {
+  const auto expansion = expansions_.find(&op);
+  return expansion == expansions_.end() ? nullptr : &expansion->second;
 }
 
 const VarDesc* Executable::FindReader(std::string_view name) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework.pb.h"
+#include "program/expansion.h"
 #include "program/op_list.h"
 #include "program/op_range.h"
 #include "program/op_registry.h"
@@ -38,6 +39,9 @@ bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops);
 
 /// A checked, pruned and fused program, shared by all workers.
 ///
+/// Composite operators (program/expansion.h) stay in it as the program has them; their kernels run what they consist
+/// of.
+///
 /// Immutable after Compile; thread-safe. Refers to the registry, which must outlive it.
 class Executable {
  public:
@@ -63,6 +67,8 @@ class Executable {
   const Device& device() const { return *device_; }
   /// The kernel factory of an operator in ops(block).
   KernelFactory kernel(int block, size_t op) const { return kernels_[static_cast<size_t>(block)][op]; }
+  /// The operators that an operator of ops(block) expands to; null if it has its own kernel.
+  const ExpandedOp* FindExpansion(const OpDesc& op) const;
   /// Positions of CompileOptions::parts; empty without them.
   const std::vector<OpRange>& parts() const { return parts_; }
   /// Whether any operator writes the variable.
@@ -83,6 +89,7 @@ class Executable {
   std::vector<OpList> blocks_;                       ///< by block number
   std::vector<std::vector<KernelFactory>> kernels_;  ///< by block and operator
   VarMetas vars_;
+  std::map<const OpDesc*, ExpandedOp> expansions_;
   std::vector<OpRange> parts_;
   const OpRegistry* registry_ = nullptr;
   const Device* device_ = nullptr;

@@ -115,6 +115,8 @@ class KernelContext {
   const OpView& op() const { return *op_; }
   const FrameOptions& options() const { return *options_; }
   Scope& scope() const { return *scope_; }
+  /// The program that the operator stands in; null for an operator that is tried alone.
+  const Executable* executable() const { return executable_; }
 
   /// The variables bound to a parameter; null entries for "@EMPTY@".
   Result<std::vector<Variable*>> InputVariables(std::string_view parameter) const;

@@ -20,8 +20,7 @@ Status InferHierarchicalSigmoid(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta w, context.Input("W"));
   MR_ASSIGN(const VarMeta label, context.Input("Label"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "W", w, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"X", "W"}));
   MR_TRY(ExpectDType(context, "Label", label, DType::kInt64));
   const int64_t classes = context.op().Int("num_classes");
   const bool told = context.HasInput("PathTable");

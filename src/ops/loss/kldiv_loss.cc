@@ -10,8 +10,7 @@ namespace {
 Status InferKlDiv(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta target, context.Input("Target"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "Target", target, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"X", "Target"}));
   if (x.dims.rank() == 0 || !MayEqual(x.dims, target.dims)) {
     return context.Error("shapes differ: X " + x.dims.ToString() + ", Target " + target.dims.ToString());
   }

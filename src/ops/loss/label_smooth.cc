@@ -1,92 +1,60 @@
-#include "ops/float_input.h"
 #include "ops/kernel.h"
+#include "program/expansion.h"
 
 namespace millrace {
 namespace {
 
-Status InferLabelSmooth(InferShapeContext& context) {
-  MR_ASSIGN(const VarMeta x, context.Input("X"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  if (x.dims.rank() == 0) return context.Error("X has no axes");
-  if (context.HasInput("PriorDist")) {
-    MR_ASSIGN(const VarMeta prior, context.Input("PriorDist"));
-    MR_TRY(ExpectDType(context, "PriorDist", prior, DType::kFloat32));
-    if (!MayEqual(KnownProduct(prior.dims, 0, prior.dims.rank()), x.dims[-1])) {
-      return context.Error("PriorDist " + prior.dims.ToString() + " does not have a share for each class of X " +
-                           x.dims.ToString());
-    }
+/// epsilon times PriorDist, one value for each class; without it, epsilon / classes.
+std::string Share(Expansion& e, float epsilon) {
+  if (e.HasInput("PriorDist")) {
+    const auto prior = e.Add("reshape", {{"X", e.In("PriorDist")}}, {{"shape", std::vector<int64_t>{-1}}});
+    return e.Add("scale", {{"X", prior}}, {{"scale", epsilon}});
   }
-  context.SetOutput("Out", x);
-  return Status::Ok();
+  const std::vector<int64_t> zero = {0};
+  const std::vector<int64_t> last = {e.Meta(e.In("X")).dims.rank() - 1};
+  const std::vector<int64_t> end = {last[0] + 1};
+  const auto classes = e.Add("slice", {{"Input", e.Add("shape", {{"Input", e.In("X")}})}},
+                             {{"axes", zero}, {"starts", last}, {"ends", end}});
+  const auto count = e.Add("cast", {{"X", classes}}, {{"out_dtype", int64_t{VarType::FP32}}});
+  return e.Add("scale", {{"X", e.Add("reciprocal", {{"X", count}})}}, {{"scale", epsilon}});
 }
 
-class LabelSmoothKernel : public BoundKernel<LabelSmoothKernel> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
-    MR_ASSIGN(prior_, FloatInput::BindOptional(context, "PriorDist"));
-    MR_ASSIGN(out_, context.Output("Out"));
-    epsilon_ = context.op().Float("epsilon");
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    if (x_.dims().rank() == 0) return InvalidConfig("X has no axes");
-    const float* x = x_.Read();
-    const int64_t count = x_.tensor().numel();
-    const int64_t classes = x_.dims()[-1];
-    MR_TRY(prior_.Expect(classes));
-    const float* prior = prior_.bound() ? prior_.Read() : nullptr;
-    const float even = epsilon_ / static_cast<float>(classes);
-    float* out = ResizeLike(x_.tensor(), out_);
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = (1 - epsilon_) * x[i] + (prior == nullptr ? even : epsilon_ * prior[i % classes]);
+Status ExpandLabelSmooth(Expansion& e) {
+  MR_TRY(ExpectFloats(e, {"X", "PriorDist"}));
+  const Dims x = e.Meta(e.In("X")).dims;
+  if (x.rank() == 0) return e.Error("X has no axes");
+  const float epsilon = e.op().Float("epsilon");
+  if (e.HasInput("PriorDist")) {
+    const Dims prior = e.Meta(e.In("PriorDist")).dims;
+    if (!MayEqual(KnownProduct(prior, 0, prior.rank()), x[-1])) {
+      return e.Error("PriorDist " + prior.ToString() + " does not have a share for each class of X " + x.ToString());
     }
+  } else if (x[-1] > 0) {
+    const float even = epsilon / static_cast<float>(x[-1]);
+    e.SetOut("Out", e.Add("scale", {{"X", e.In("X")}}, {{"scale", 1 - epsilon}, {"bias", even}}));
     return Status::Ok();
   }
-
- private:
-  FloatInput x_;
-  FloatInput prior_;
-  Tensor* out_ = nullptr;
-  float epsilon_ = 0;
-};
-
-class LabelSmoothGradKernel : public BoundKernel<LabelSmoothGradKernel> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    epsilon_ = context.op().Float("epsilon");
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    const float* grad = out_grad_->data<float>();
-    const int64_t count = out_grad_->numel();
-    float* x_grad = ResizeLike(*out_grad_, x_grad_);
-    for (int64_t i = 0; i < count; ++i) x_grad[i] = (1 - epsilon_) * grad[i];
-    return Status::Ok();
-  }
-
- private:
-  const Tensor* out_grad_ = nullptr;
-  Tensor* x_grad_ = nullptr;
-  float epsilon_ = 0;
-};
+  const auto kept = e.Add("scale", {{"X", e.In("X")}}, {{"scale", 1 - epsilon}});
+  e.SetOut("Out", e.Add("elementwise_add", {{"X", kept}, {"Y", Share(e, epsilon)}}));
+  return Status::Ok();
+}
 
 }  // namespace
 
 void RegisterLabelSmooth(OpRegistry& registry) {
-  const std::string epsilon = "share that is taken from the label";
   registry.Add("label_smooth")
       .Doc("Out = (1 - epsilon) X + epsilon PriorDist: no class is certain.")
       .Input("X", "[..., classes]")
       .OptionalInput("PriorDist", "[1, classes]; 1 / classes without it")
       .Output("Out", "shape of X")
-      .Attr("epsilon", 0.0F, epsilon)
-      .InferShape(InferLabelSmooth)
+      .Attr("epsilon", 0.0F, "share that is taken from the label")
       .Grad(GradArgs{})
-      .Kernel<LabelSmoothKernel>();
-  registry.AddGradient("label_smooth").Kernel<LabelSmoothGradKernel>();
+      .Expand(ExpandLabelSmooth);
+  registry.AddGradient("label_smooth").Expand([](Expansion& e) {
+    const float kept = 1 - e.op().Float("epsilon");
+    e.SetOut("X@GRAD", e.Add("scale", {{"X", e.In("Out@GRAD")}}, {{"scale", kept}}));
+    return Status::Ok();
+  });
 }
 
 }  // namespace millrace

@@ -18,8 +18,7 @@ Status InferNce(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("Input"));
   MR_ASSIGN(const VarMeta w, context.Input("Weight"));
   MR_ASSIGN(const VarMeta label, context.Input("Label"));
-  MR_TRY(ExpectDType(context, "Input", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "Weight", w, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"Input", "Weight"}));
   MR_TRY(ExpectDType(context, "Label", label, DType::kInt64));
   const int64_t classes = context.op().Int("num_total_classes");
   const int64_t drawn = context.op().Int("num_neg_samples");

@@ -3,6 +3,7 @@
 
 #include "ops/grad_input.h"
 #include "ops/loss/class_labels.h"
+#include "program/expansion.h"
 
 namespace millrace {
 namespace {
@@ -72,69 +73,26 @@ class BprKernel : public BoundKernel<BprKernel> {
   std::string name_;
 };
 
-Status InferRank(InferShapeContext& context) {
-  MR_ASSIGN(const VarMeta left, context.Input("Left"));
-  for (const char* name : {"Label", "Left", "Right"}) {
-    MR_ASSIGN(const VarMeta meta, context.Input(name));
-    MR_TRY(ExpectDType(context, name, meta, DType::kFloat32));
-    if (MayEqual(meta.dims, left.dims)) continue;
-    return context.Error("shapes differ: Left " + left.dims.ToString() + ", " + name + " " + meta.dims.ToString());
-  }
-  context.SetOutput("Out", left);
+Status ExpandRank(Expansion& e) {
+  MR_TRY(ExpectFloats(e, {"Label", "Left", "Right"}));
+  e.ExpectEqualShapes({"Left", "Label", "Right"});
+  const auto lead = e.Add("elementwise_sub", {{"X", e.In("Left")}, {"Y", e.In("Right")}});
+  const auto curve = e.Add("softplus", {{"X", lead}});
+  const auto line = e.Add("elementwise_mul", {{"X", e.In("Label")}, {"Y", lead}});
+  e.SetOut("Out", e.Add("elementwise_sub", {{"X", curve}, {"Y", line}}));
   return Status::Ok();
 }
 
-class RankKernel : public BoundKernel<RankKernel> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(label_, context.Input("Label"));
-    MR_ASSIGN(left_, context.Input("Left"));
-    MR_ASSIGN(right_, context.Input("Right"));
-    MR_ASSIGN(out_grad_, GradInput::BindOptional(context, "Out@GRAD"));
-    if (!out_grad_.bound()) {
-      MR_ASSIGN(out_, context.Output("Out"));
-      return Status::Ok();
-    }
-    MR_ASSIGN(left_grad_, context.OptionalOutput("Left@GRAD"));
-    MR_ASSIGN(right_grad_, context.OptionalOutput("Right@GRAD"));
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    const int64_t count = left_->numel();
-    if (right_->numel() != count || label_->numel() != count) {
-      return BadData("shapes differ: Label " + label_->dims().ToString() + ", Left " + left_->dims().ToString() +
-                     ", Right " + right_->dims().ToString());
-    }
-    const float* label = label_->data<float>();
-    const float* left = left_->data<float>();
-    const float* right = right_->data<float>();
-    if (!out_grad_.bound()) {
-      float* out = ResizeLike(*left_, out_);
-      for (int64_t i = 0; i < count; ++i) {
-        out[i] = LogOnePlusExp(left[i] - right[i]) - label[i] * (left[i] - right[i]);
-      }
-      return Status::Ok();
-    }
-    MR_ASSIGN(const float* grad, out_grad_.Read(count));
-    float* left_grad = left_grad_ == nullptr ? nullptr : ResizeLike(*left_, left_grad_);
-    float* right_grad = right_grad_ == nullptr ? nullptr : ResizeLike(*right_, right_grad_);
-    for (int64_t i = 0; i < count; ++i) {
-      const float slope = grad[i] * (Likelihood(left[i] - right[i]) - label[i]);
-      if (left_grad != nullptr) left_grad[i] = slope;
-      if (right_grad != nullptr) right_grad[i] = -slope;
-    }
-    return Status::Ok();
-  }
-
- private:
-  const Tensor* label_ = nullptr;
-  const Tensor* left_ = nullptr;
-  const Tensor* right_ = nullptr;
-  GradInput out_grad_;
-  Tensor* out_ = nullptr;
-  Tensor* left_grad_ = nullptr;
-  Tensor* right_grad_ = nullptr;
-};
+Status ExpandRankGrad(Expansion& e) {
+  e.ExpectEqualShapes({"Left", "Label", "Right", "Out@GRAD"});
+  const auto lead = e.Add("elementwise_sub", {{"X", e.In("Left")}, {"Y", e.In("Right")}});
+  const auto likelihood = e.Add("sigmoid", {{"X", lead}});
+  const auto slope = e.Add("elementwise_sub", {{"X", likelihood}, {"Y", e.In("Label")}});
+  const auto left_grad = e.Add("elementwise_mul", {{"X", slope}, {"Y", e.In("Out@GRAD")}});
+  e.SetOut("Left@GRAD", left_grad);
+  e.SetOut("Right@GRAD", e.Add("scale", {{"X", left_grad}}, {{"scale", -1.0F}}));
+  return Status::Ok();
+}
 
 }  // namespace
 
@@ -154,10 +112,9 @@ void RegisterRankingLoss(OpRegistry& registry) {
       .Input("Left", "scores, any shape")
       .Input("Right", "scores of the same shape")
       .Output("Out", "of the same shape")
-      .InferShape(InferRank)
       .Grad({.inputs = {"Label", "Left", "Right"}, .to = {"Left", "Right"}})
-      .Kernel<RankKernel>();
-  registry.AddGradient("rank_loss").Kernel<RankKernel>();
+      .Expand(ExpandRank);
+  registry.AddGradient("rank_loss").Expand(ExpandRankGrad);
 }
 
 }  // namespace millrace

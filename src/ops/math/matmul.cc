@@ -110,8 +110,7 @@ struct Products {
 Status InferMatmul(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta y, context.Input("Y"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "Y", y, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"X", "Y"}));
   const auto products = Products::Create(x.dims, y.dims, Flags::Of(context.op()));
   if (!products.ok()) {
     return context.Error("X \"" + InputArguments(context.op().desc(), "X")[0] + "\", Y \"" +

@@ -34,8 +34,7 @@ struct SlopePlaces {
 Status InferPrelu(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta alpha, context.Input("Alpha"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "Alpha", alpha, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"X", "Alpha"}));
   const std::string mode = context.op().String("mode");
   if (mode != "all" && mode != "channel" && mode != "element") {
     return context.Error("mode is \"" + mode + "\"; supported are \"all\", \"channel\" and \"element\"");

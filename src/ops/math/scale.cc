@@ -1,17 +1,9 @@
 #include "ops/float_input.h"
-#include "ops/kernel.h"
-#include "ops/number_types.h"
+#include "ops/math/map_op.h"
 #include "ops/scalar_input.h"
 
 namespace millrace {
 namespace {
-
-Status InferScale(InferShapeContext& context) {
-  MR_ASSIGN(const VarMeta x, context.Input("X"));
-  MR_TRY(ExpectNumbers(context, "X", x));
-  context.SetOutput("Out", x);
-  return Status::Ok();
-}
 
 class ScaleKernel : public BoundKernel<ScaleKernel> {
  public:
@@ -75,7 +67,7 @@ void RegisterScale(OpRegistry& registry) {
       .Attr("scale", 1.0F, "factor")
       .Attr("bias", 0.0F, "term")
       .Attr("bias_after_scale", true, "adds the bias after the product")
-      .InferShape(InferScale)
+      .InferShape(InferNumberMap)
       .Grad(ScaleGrad)
       .Kernel<ScaleKernel>();
 }

@@ -38,6 +38,13 @@ struct ThresholdedRelu {
   float Backward(float x, float grad) const { return x > threshold ? grad : ZeroOrNan(x); }
 };
 
+struct LeakyRelu {
+  float alpha;
+  explicit LeakyRelu(const OpView& op) : alpha(op.Float("alpha")) {}
+  float Forward(float x) const { return x > 0 ? x : alpha * x; }
+  float Backward(float x, float grad) const { return x > 0 ? grad : alpha * grad + ZeroOrNan(x); }
+};
+
 struct HardTanh {
   float least;
   float largest;
@@ -105,6 +112,8 @@ void RegisterThresholdActivation(OpRegistry& registry) {
   RegisterMap<ThresholdedRelu, MapReads::kX>(
       registry, "thresholded_relu", "Out = X above the threshold, 0 elsewhere.",
       [](OpBuilder& op) { op.Attr("threshold", 1.0F, "value up to which Out is 0"); });
+  RegisterMap<LeakyRelu, MapReads::kX>(registry, "leaky_relu", "Out = X, times alpha where it is negative.",
+                                       [](OpBuilder& op) { op.Attr("alpha", 0.02F, "slope below 0"); });
   RegisterMap<HardTanh, MapReads::kX>(registry, "brelu", "Out = min(max(X, t_min), t_max).", [](OpBuilder& op) {
     op.Attr("t_min", 0.0F, "least value").Attr("t_max", 24.0F, "largest value");
   });

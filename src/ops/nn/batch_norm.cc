@@ -56,15 +56,7 @@ Status InferBatchNorm(InferShapeContext& context) {
     if (context.HasOutput(out))
       return context.Error("output " + std::string(out) + " must be bound to the variable of input " + in);
   }
-  for (const char* name : {"Scale", "Bias", "Mean", "Variance"}) {
-    if (!context.HasInput(name)) continue;
-    MR_ASSIGN(const VarMeta parameter, context.Input(name));
-    MR_TRY(ExpectDType(context, name, parameter, DType::kFloat32));
-    if (!MayEqual(KnownProduct(parameter.dims, 0, parameter.dims.rank()), channels)) {
-      return context.Error(std::string(name) + " " + parameter.dims.ToString() + " does not fit X " +
-                           x.dims.ToString());
-    }
-  }
+  MR_TRY(ExpectFloats(context, {"Scale", "Bias", "Mean", "Variance"}, channels));
   context.SetOutput("Y", x);
   VarMeta one = x;
   one.dims = Dims{channels};

@@ -35,8 +35,7 @@ Status InferConv(InferShapeContext& context) {
   MR_TRY(CheckNothingJoined(context));
   MR_ASSIGN(VarMeta x, context.Input("Input"));
   MR_ASSIGN(const VarMeta filter, context.Input("Filter"));
-  MR_TRY(ExpectDType(context, "Input", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "Filter", filter, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"Input", "Filter"}));
   MR_ASSIGN(const WindowRule rule, WindowRule::Read(context, true));
   const int64_t groups = context.op().Int("groups");
   if (groups < 1) return context.Error("groups must be at least 1, not " + std::to_string(groups));

@@ -17,13 +17,7 @@ Status InferDataNorm(InferShapeContext& context) {
   if (slot > 0 && x.dims[1] >= 0 && x.dims[1] % slot != 0) {
     return context.Error("X " + x.dims.ToString() + " does not have slots of " + std::to_string(slot));
   }
-  for (const char* name : {"BatchSize", "BatchSum", "BatchSquareSum"}) {
-    MR_ASSIGN(const VarMeta sum, context.Input(name));
-    MR_TRY(ExpectDType(context, name, sum, DType::kFloat32));
-    if (!MayEqual(KnownProduct(sum.dims, 0, sum.dims.rank()), x.dims[1])) {
-      return context.Error(std::string(name) + " " + sum.dims.ToString() + " does not fit X " + x.dims.ToString());
-    }
-  }
+  MR_TRY(ExpectFloats(context, {"BatchSize", "BatchSum", "BatchSquareSum"}, x.dims[1]));
   context.SetOutput("Y", x);
   x.dims = Dims{x.dims[1]};
   x.lod_level = 0;

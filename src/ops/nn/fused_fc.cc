@@ -27,8 +27,7 @@ Result<FcActivation> ParseActivation(const OpView& op) {
 Status InferFc(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta w, context.Input("W"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "W", w, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"X", "W"}));
   MR_TRY(ParseActivation(context.op()).status());
   const auto split = static_cast<int>(context.op().Int("in_num_col_dims"));
   const std::string shapes = "X " + Shown(InputArguments(context.op().desc(), "X")[0], x.dims) + ", W " +

@@ -18,15 +18,7 @@ Status InferLayerNorm(InferShapeContext& context) {
     return context.Error("begin_norm_axis is " + std::to_string(axis) + " of X " + x.dims.ToString());
   }
   const int64_t width = KnownProduct(x.dims, static_cast<int>(axis), x.dims.rank());
-  for (const char* name : {"Scale", "Bias"}) {
-    if (!context.HasInput(name)) continue;
-    MR_ASSIGN(const VarMeta parameter, context.Input(name));
-    MR_TRY(ExpectDType(context, name, parameter, DType::kFloat32));
-    if (!MayEqual(KnownProduct(parameter.dims, 0, parameter.dims.rank()), width)) {
-      return context.Error(std::string(name) + " " + parameter.dims.ToString() + " does not fit X " +
-                           x.dims.ToString() + " from axis " + std::to_string(axis));
-    }
-  }
+  MR_TRY(ExpectFloats(context, {"Scale", "Bias"}, width));
   context.SetOutput("Y", x);
   x.dims = Dims{KnownProduct(x.dims, 0, static_cast<int>(axis))};
   x.lod_level = 0;

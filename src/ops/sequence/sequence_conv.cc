@@ -16,8 +16,7 @@ constexpr int64_t kFarthest = 1 << 20;
 Status InferSequenceConv(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta filter, context.Input("Filter"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(ExpectDType(context, "Filter", filter, DType::kFloat32));
+  MR_TRY(ExpectFloats(context, {"X", "Filter"}));
   MR_TRY(ExpectSequences(context, "X", x));
   const int64_t length = context.op().Int("contextLength");
   if (length < 1 || length > kFarthest) {

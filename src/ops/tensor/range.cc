@@ -54,24 +54,31 @@ class RangeKernel : public BoundKernel<RangeKernel> {
   Tensor* out_ = nullptr;
 };
 
-Status InferShapeOp(InferShapeContext& context) {
+/// shape, int32, and size, int64.
+Status InferSizes(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta input, context.Input("Input"));
+  const bool is_shape = context.op().type() == "shape";
   VarMeta out;
-  out.dtype = DType::kInt32;
-  out.dims = Dims{input.dims.rank()};
+  out.dtype = is_shape ? DType::kInt32 : DType::kInt64;
+  out.dims = Dims{is_shape ? input.dims.rank() : 1};
   context.SetOutput("Out", out);
   return Status::Ok();
 }
 
-class ShapeKernel : public BoundKernel<ShapeKernel> {
+class SizesKernel : public BoundKernel<SizesKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(input_, context.Input("Input"));
     MR_ASSIGN(out_, context.Output("Out"));
+    is_shape_ = context.op().type() == "shape";
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const Dims dims = input_->dims();
+    if (!is_shape_) {
+      *out_->Resize<int64_t>({1}) = dims.numel();
+      return Status::Ok();
+    }
     auto* out = out_->Resize<int32_t>({dims.rank()});
     for (int axis = 0; axis < dims.rank(); ++axis) out[axis] = ConvertValue<int32_t>(static_cast<double>(dims[axis]));
     return Status::Ok();
@@ -80,6 +87,7 @@ class ShapeKernel : public BoundKernel<ShapeKernel> {
  private:
   const Tensor* input_ = nullptr;
   Tensor* out_ = nullptr;
+  bool is_shape_ = true;
 };
 
 }  // namespace
@@ -97,8 +105,14 @@ void RegisterRange(OpRegistry& registry) {
       .Doc("The sizes of Input.")
       .Input("Input", "any shape")
       .Output("Out", "int32 [axes]")
-      .InferShape(InferShapeOp)
-      .Kernel<ShapeKernel>();
+      .InferShape(InferSizes)
+      .Kernel<SizesKernel>();
+  registry.Add("size")
+      .Doc("How many values a tensor has.")
+      .Input("Input", "any shape")
+      .Output("Out", "int64 [1]")
+      .InferShape(InferSizes)
+      .Kernel<SizesKernel>();
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include "ops/int_list_input.h"
 #include "ops/kernel.h"
 #include "ops/scalar_input.h"
+#include "program/expansion.h"
 
 namespace millrace {
 namespace {
@@ -129,66 +130,20 @@ class SplitKernel : public BoundKernel<SplitKernel> {
   bool varies_ = false;  ///< tensors tell where to cut
 };
 
-class SplitGradKernel : public BoundKernel<SplitGradKernel> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_, context.Input("X"));
-    MR_ASSIGN(outs_, context.Inputs("Out"));
-    MR_ASSIGN(out_grads_, context.Inputs("Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    MR_ASSIGN(axis_, AxisInput::Bind(context, "AxisTensor", "axis"));
-    return Status::Ok();
+/// The gradients of the parts, side by side. Parts that nothing was computed from have none.
+Status ExpandSplitGrad(Expansion& e) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; !e.In("Out", i).empty(); ++i) {
+    const std::string grad = e.In("Out@GRAD", i);
+    if (!grad.empty()) e.ExpectEqualShape(e.In("Out", i), grad);
+    parts.push_back(grad.empty() ? e.Add("fill_zeros_like", {{"X", e.In("Out", i)}}) : grad);
   }
-  Status Run(const RunContext&) override {
-    const Dims dims = x_->dims();
-    MR_ASSIGN(const int axis, axis_.Read(dims.rank()));
-    const int64_t outer = dims.Product(0, axis);
-    const int64_t row = dims.Product(axis, dims.rank());
-    MR_TRY(CheckParts(outer, row, axis));
-    float* to = ResizeLike(*x_, x_grad_);
-    for (size_t k = 0; k < outs_.size(); ++k) {
-      const int64_t part = outs_[k]->dims().Product(axis, dims.rank());
-      const float* grad = out_grads_[k] == nullptr ? nullptr : out_grads_[k]->data<float>();
-      for (int64_t i = 0; i < outer; ++i) {
-        // Parts that nothing was computed from have no gradient.
-        if (grad == nullptr) {
-          std::fill_n(to + i * row, part, 0.0F);
-        } else {
-          std::copy_n(grad + i * part, part, to + i * row);
-        }
-      }
-      to += part;
-    }
-    return Status::Ok();
-  }
-
- private:
-  /// A program may bind other tensors than the forward operator's.
-  Status CheckParts(int64_t outer, int64_t row, int axis) const {
-    if (out_grads_.size() != outs_.size()) {
-      return InvalidConfig(std::to_string(out_grads_.size()) + " gradients for " + std::to_string(outs_.size()) +
-                           " parts");
-    }
-    int64_t parts = 0;
-    for (size_t k = 0; k < outs_.size(); ++k) {
-      const Dims& out = outs_[k]->dims();
-      const bool is_part = out.rank() == x_->dims().rank() && out.Product(0, axis) == outer;
-      if (!is_part || (out_grads_[k] != nullptr && out_grads_[k]->numel() != out.numel())) {
-        return InvalidConfig("Out[" + std::to_string(k) + "] " + out.ToString() + " or its gradient is no part of X " +
-                             x_->dims().ToString());
-      }
-      parts += out.Product(axis, out.rank());
-    }
-    if (parts == row) return Status::Ok();
-    return InvalidConfig("the parts in Out are not X " + x_->dims().ToString() + " together");
-  }
-
-  const Tensor* x_ = nullptr;
-  std::vector<const Tensor*> outs_;
-  std::vector<const Tensor*> out_grads_;
-  Tensor* x_grad_ = nullptr;
-  AxisInput axis_;
-};
+  const auto joined =
+      e.Add("concat", {{"X", parts}, {"AxisTensor", e.In("AxisTensor")}}, {{"axis", e.op().Int("axis")}});
+  e.ExpectEqualShape(e.In("X"), joined);
+  e.SetOut("X@GRAD", joined);
+  return Status::Ok();
+}
 
 }  // namespace
 
@@ -206,7 +161,7 @@ void RegisterSplit(OpRegistry& registry) {
       .InferShape(InferSplit)
       .Grad({.inputs = {"X", "AxisTensor"}, .outputs = {"Out"}})
       .Kernel<SplitKernel>();
-  registry.AddGradient("split").Kernel<SplitGradKernel>();
+  registry.AddGradient("split").Expand(ExpandSplitGrad);
 }
 
 }  // namespace millrace

@@ -92,7 +92,62 @@ class TopKKernel : public BoundKernel<TopKKernel> {
   std::vector<int64_t> order_;
 };
 
-/// Each value that was taken has the gradient of where it went; the others have none.
+Status InferArgsort(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta x, context.Input("X"));
+  MR_TRY(ExpectNumbers(context, "X", x));
+  MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
+  context.SetOutput("Out", x);
+  x.dtype = DType::kInt64;
+  context.SetOutput("Indices", x);
+  return Status::Ok();
+}
+
+class ArgsortKernel : public BoundKernel<ArgsortKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    MR_ASSIGN(indices_, context.Output("Indices"));
+    axis_ = context.op().Int("axis");
+    descending_ = context.op().Bool("descending");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    WithNumber(x_->dtype(), [this](auto sample) { Sort<decltype(sample)>(); });
+    return Status::Ok();
+  }
+
+ private:
+  template <class T>
+  void Sort() {
+    const T* x = x_->data<T>();
+    const AxisLines lines = AxisLines::Of(x_->dims(), axis_);
+    T* out = ResizeLikeIn<T>(*x_, out_);
+    int64_t* indices = indices_->Resize<int64_t>(x_->dims());
+    order_.resize(static_cast<size_t>(lines.along));
+    lines.ForEach([&](int64_t, int64_t first) {
+      std::iota(order_.begin(), order_.end(), int64_t{0});
+      std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
+        return IsBefore(x[first + a * lines.inner], x[first + b * lines.inner], a, b, descending_);
+      });
+      int64_t at = first;
+      for (const int64_t k : order_) {
+        out[at] = x[first + k * lines.inner];
+        indices[at] = k;
+        at += lines.inner;
+      }
+    });
+  }
+
+  const Tensor* x_ = nullptr;
+  Tensor* out_ = nullptr;
+  Tensor* indices_ = nullptr;
+  std::vector<int64_t> order_;
+  int64_t axis_ = -1;
+  bool descending_ = false;
+};
+
+/// Each value that was taken has the gradient of where it went; the others have none. Of argsort all were taken.
 class TopKGradKernel : public BoundKernel<TopKGradKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -100,7 +155,8 @@ class TopKGradKernel : public BoundKernel<TopKGradKernel> {
     MR_ASSIGN(indices_, context.Input("Indices"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    axis_ = TopKRule::Of(context.op()).axis;
+    const bool has_axis = context.op().info().FindAttr("axis") != nullptr;  // not top_k
+    axis_ = has_axis ? context.op().Int("axis") : -1;
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -168,6 +224,18 @@ void RegisterOneTopK(OpRegistry& registry, const std::string& type, bool second)
 void RegisterTopK(OpRegistry& registry) {
   RegisterOneTopK(registry, "top_k", false);
   RegisterOneTopK(registry, "top_k_v2", true);
+  registry.Add("argsort")
+      .Apart()
+      .Doc("Sorts along an axis, equal values in their order; NaN counts as the largest value.")
+      .Input("X", "float32, int64 or int32; any shape")
+      .Output("Out", "shape of X, sorted")
+      .Output("Indices", "int64, where each value stood")
+      .Attr("axis", int64_t{-1}, "negative: from the end")
+      .Attr("descending", false, "largest first")
+      .InferShape(InferArgsort)
+      .Grad({.inputs = {"X"}, .outputs = {"Indices"}})
+      .Kernel<ArgsortKernel>();
+  registry.AddGradient("argsort").Kernel<TopKGradKernel>();
 }
 
 }  // namespace millrace

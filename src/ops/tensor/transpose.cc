@@ -5,6 +5,7 @@
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 #include "ops/x_shape.h"
+#include "program/expansion.h"
 
 namespace millrace {
 namespace {
@@ -127,30 +128,13 @@ class TransposeKernel : public BoundKernel<TransposeKernel> {
 };
 
 /// The same with the order turned round.
-class TransposeGradKernel : public BoundKernel<TransposeGradKernel> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    MR_ASSIGN(const Order order, ReadOrder(context.op(), static_cast<int>(context.op().Ints("axis").size())));
-    back_.resize(order.size());
-    for (size_t i = 0; i < order.size(); ++i) back_[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    const Dims dims = out_grad_->dims();
-    if (dims.rank() != static_cast<int>(back_.size())) {
-      return BadData("Out@GRAD " + dims.ToString() + " does not have " + std::to_string(back_.size()) + " axes");
-    }
-    Permute(out_grad_->data<float>(), dims, back_, x_grad_->Resize<float>(Permuted(dims, back_)));
-    return Status::Ok();
-  }
-
- private:
-  const Tensor* out_grad_ = nullptr;
-  Tensor* x_grad_ = nullptr;
-  Order back_;
-};
+Status ExpandTransposeGrad(Expansion& e) {
+  MR_ASSIGN(const Order order, ReadOrder(e.op(), static_cast<int>(e.op().Ints("axis").size())));
+  Order back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  e.SetOut("X@GRAD", e.Add("transpose", {{"X", e.In("Out@GRAD")}}, {{"axis", back}}));
+  return Status::Ok();
+}
 
 Status InferTransposeGrad(InferShapeContext& context) {
   if (context.HasInput("XShape")) return InferFromXShape(context);
@@ -177,7 +161,7 @@ void RegisterOrder(OpRegistry& registry, const std::string& type, bool second) {
       .OptionalInput(second ? "X" : "XShape", "of the forward operator")
       .UnreadInput("Out", "of the forward operator")
       .InferShape(InferTransposeGrad)
-      .Kernel<TransposeGradKernel>();
+      .Expand(ExpandTransposeGrad);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Status ApplyFusionPasses(OpList& ops, VarMetas& vars, const OpRegistry& registry
   for (const OpDesc& op : ops) {
     const OpInfo* info = registry.Find(op.type());
     if (info == nullptr || !info->is_fused) continue;
-    MR_TRY(InferShapes(OpView(op, *info), vars));
+    MR_TRY(InferShapes(OpView(op, *info), vars, registry));
   }
   return Status::Ok();
 }
