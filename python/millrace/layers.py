@@ -72,7 +72,7 @@ def data(name: str, shape: Iterable[Optional[SupportsIndex]], dtype: DTypeLike, 
 
 def data(name: str, shape: Iterable[Optional[SupportsIndex]], append_batch_size: Any = True, dtype: Any = None,
          lod_level: SupportsIndex = 0) -> Variable:
-    """Adds an input slot: the variable that batches are fed to. Also accepts data(name, shape, dtype, lod_level), like fluid.data.
+    """Adds an input slot: a variable fed with batches. Also accepts data(name, shape, dtype, lod_level), like fluid.data.
 
     shape      shape of a row, such as [13]; -1 for the batch is prepended unless the shape contains it. With lod_level 1
                (sparse slots, any number of values per row) the variable is [values, 1].
@@ -188,7 +188,7 @@ def embedding(input: Variable, size: Sequence[Optional[SupportsIndex]], is_spars
 def fc(input: Union[Variable, Sequence[Variable]], size: SupportsIndex, num_flatten_dims: SupportsIndex = 1,
        param_attr: ParamLike = None, bias_attr: BiasLike = None, act: Optional[str] = None,
        name: Optional[str] = None) -> Variable:
-    """Adds a fully connected layer: act(input W + b), [batch, size]. Each of several inputs has its own W; the products are added.
+    """Adds a fully connected layer: act(input W + b), [batch, size]. Each input has its own W; the products are added.
 
     bias_attr=False omits b. Parameters are NAME.w_0 (NAME.w_1, ... for more inputs) and NAME.b_0. A second layer with the same
     name gets new parameters, NAME.w_1. Layers share parameters that have the same name in param_attr or bias_attr.
@@ -242,7 +242,7 @@ def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: Optio
 
 
 def softmax(input: Variable, use_cudnn: bool = False, name: Optional[str] = None, axis: int = -1) -> Variable:
-    """Returns probabilities along an axis, in the shape of input, usually [batch, classes]. Pass axis by keyword. use_cudnn is ignored."""
+    """Returns probabilities along an axis, in the shape of input. Pass axis by keyword. use_cudnn is ignored."""
     if not isinstance(use_cudnn, bool):
         raise ConfigError("softmax: use_cudnn stands second, as in fluid, and is a bool, not %r; give axis by its name" % (
             use_cudnn,))
@@ -263,7 +263,7 @@ def clip(x: Variable, min: float, max: float, name: Optional[str] = None) -> Var
 
 def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
            name: Optional[str] = None) -> Variable:
-    """Returns alpha * x y: [..., m, k] and [..., k, n] become [..., m, n]. transpose_x expects [..., k, m], transpose_y [..., n, k]."""
+    """Returns alpha * x y: [..., m, k] and [..., k, n] become [..., m, n]. transpose_x: x is [..., k, m]. transpose_y: y is [..., n, k]."""
     return op("matmul", {"X": x, "Y": y}, {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": alpha}, name=name)
 
 
@@ -308,7 +308,7 @@ def slice(input: Variable, axes: Iterable[int], starts: Iterable[int], ends: Ite
 
 def split(input: Variable, num_or_sections: Union[int, Sequence[int]], dim: int = -1,
           name: Optional[str] = None) -> list[Variable]:
-    """Splits along an axis into equal parts or parts of the given sizes. Returns a list: [batch, 6] split in 3 gives three [batch, 2]."""
+    """Splits along an axis into equal parts or given sizes. Returns a list: [batch, 6] split in 3 gives three [batch, 2]."""
     attrs: dict[str, Any]
     if isinstance(num_or_sections, int):
         count, attrs = num_or_sections, {"num": num_or_sections, "axis": dim}
@@ -354,7 +354,7 @@ def _unary(type: str) -> _Unary:
     def layer(x: Variable, name: Optional[str] = None) -> Variable:
         return op(type, {"X": x}, name=name)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = "%s of every value; the shape of x." % type
+    layer.__doc__ = "Applies %s to every value. Keeps the shape of x." % type
     return layer
 
 
@@ -364,8 +364,8 @@ def _elementwise(type: str) -> _Elementwise:
             return op(type, {"X": x, "Y": y}, {"axis": axis}, name=name)
         return activate(op(type, {"X": x, "Y": y}, {"axis": axis}), act, type, name)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = ("%s of two variables, in the shape of x; the axes of y are those of x from `axis` on, by default the last "
-                     "ones: [batch, n] takes [batch, n] and [n], and with axis=0 [batch]." % type)
+    layer.__doc__ = ("Applies %s to two variables. Returns the shape of x. y matches the axes of x starting at `axis`, by default the "
+                     "last ones: for x [batch, n], y is [batch, n] or [n], or [batch] with axis=0." % type)
     return layer
 
 
@@ -375,8 +375,8 @@ def _reduce(type: str) -> _Reduce:
         return op(type, {"X": input}, {"dim": [0] if dim is None else as_ints(dim), "keep_dim": keep_dim,
                                        "reduce_all": dim is None}, name=name)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = ("%s over the axes `dim`, which go, or stay with size 1 with keep_dim: [batch, n] by 1 is [batch]; by default "
-                     "over all, [1]." % type)
+    layer.__doc__ = ("Applies %s over the axes `dim` and removes them, or keeps them with size 1 if keep_dim is set: [batch, n] with dim "
+                     "1 gives [batch]. Default: all axes, [1]." % type)
     return layer
 
 

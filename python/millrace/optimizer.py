@@ -295,7 +295,7 @@ class Lamb(Optimizer):
 
 class Ftrl(Optimizer):
     """FTRL-Proximal with Paddle's numerics, n the sum of squared gradients: weights of z within [-l1, l1] are 0, others
-    (l1 * sign(z) - z) / (sqrt(n) / learning_rate + 2 * l2). With `beta`, weights are those of prototxt jobs (McMahan et al. 2013),
+    (l1 * sign(z) - z) / (sqrt(n) / learning_rate + 2 * l2). With `beta`, weights are as in prototxt jobs (McMahan et al. 2013),
     which divide by (beta + sqrt(n)) / learning_rate + l2. If lr_power p is not -0.5, n ^ -p replaces sqrt(n)."""
 
     def __init__(self, learning_rate: Rate = 0.05, l1: SupportsFloat = 0.0, l2: float = 0.0, lr_power: SupportsFloat = -0.5,
@@ -351,7 +351,7 @@ CustomOptimizer = Custom
 
 
 class PipelineOptimizer:
-    """Minimizes with another optimizer and makes train_from_dataset run the program as a pipeline (docs/training.md, Pipelines).
+    """Minimizes with another optimizer and makes train_from_dataset run the program as a pipeline (docs/training.md).
 
     cut_list          per section, the Variables passed to the next one; the last section runs the rest, and its entry ([loss],
                       required by fluid) is ignored

@@ -56,7 +56,7 @@ class Report:
     passes: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)  #: each contains: step, epoch, examples, loss, metrics
     evaluation_sets: dict[str, dict[str, float]] = field(default_factory=dict)  #: keyed by set name, like `evaluation`
-    #: eval.calibration, each contains: loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
+    #: eval.calibration, each has loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
     calibrations: list[dict[str, Any]] = field(default_factory=list)
     #: maximum error of `metrics` computed from buckets, such as the training AUC
     metric_bounds: dict[str, float] = field(default_factory=dict)
