@@ -1,4 +1,4 @@
-"""Feeds layers.data variables from Python generators with fluid's PyReader and DataLoader. Also the save and load functions of fluid.io."""
+"""Feeds layers.data variables from Python generators, and contains the save and load functions of fluid.io."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: boo
 
 
 def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: Optional[str] = None) -> Variable:
-    """Multiplies x and y as matrices whose rows span the first *_num_col_dims axes: [batch, k] and [k, n] become [batch, n]."""
+    """Multiplies x and y as matrices, split after *_num_col_dims axes: [batch, k] and [k, n] become [batch, n]."""
     return op("mul", {"X": x, "Y": y}, {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}, name=name)
 
 

@@ -287,8 +287,8 @@ class Reader:
         return 'Reader("%s": %s)' % (self.name, items)
 
     def decorate_batch_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> None:
-        """Sets a function that returns a generator of batches, each a tuple with one array per output. The function is called once
-        per pass."""
+        """Sets a function that returns a generator of batches, each a tuple with one array per output. The function is called
+        once per pass."""
         self._decorate("decorate_batch_generator", reader, places, lambda batch: batch)
 
     def decorate_sample_list_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> None:
@@ -480,10 +480,10 @@ def random_data_generator(low: SupportsFloat, high: SupportsFloat, shapes: Shape
 def made_by(type: str, attrs: Optional[Mapping[str, Any]] = None, reader: Optional[Reader] = None,
             shapes: Optional[Shapes] = None, dtypes: Optional[Sequence[DTypeLike]] = None,
             lod_levels: Optional[Sequence[int]] = None) -> Reader:
-    """The reader that any operator of such makes, a plugin's for one, as its output Out.
+    """Creates a reader with any reader operator, for example from a plugin. The reader is its output Out.
 
-    reader  what it reads: its input UnderlyingReader; None: files, or what it makes up
-    shapes, dtypes, lod_levels  what an item holds; by default those of `reader`, or float32 without sequences
+    reader  the operator's input UnderlyingReader; None: the operator reads files or generates data
+    shapes, dtypes, lod_levels  contents of an item; default: those of `reader`, or float32 without sequences
     """
     known = {name for name, _, _ in _millrace.op_info(_checks.text("made_by: type", type))["attrs"]}
     program = default_main_program()
@@ -501,7 +501,7 @@ def made_by(type: str, attrs: Optional[Mapping[str, Any]] = None, reader: Option
 
 
 def shuffle(reader: Reader, buffer_size: int, seed: int = 0) -> Reader:
-    """Creates a reader that shuffles another one in blocks of buffer_size items. The other reader can no longer be read directly."""
+    """Creates a reader that shuffles another one in blocks of buffer_size items. The other one cannot be read directly then."""
     return _decorate("create_shuffle_reader", reader, {"buffer_size": buffer_size, "seed": seed})
 
 
