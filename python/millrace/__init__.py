@@ -4,7 +4,7 @@
     report = millrace.Job("configs/wide_deep.prototxt", output_dir="out").run()
     scores = millrace.Predictor("out/model").predict_lines(open("part-0").read())
 
-docs/python.md has the way in and the whole reference.
+docs/python.md contains an introduction and the complete reference.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import importlib
 from .errors import *  # noqa: F401,F403
 from .errors import __all__ as _errors
 
-TYPE_CHECKING = False  # type checkers take it for True; importing typing takes longer than all that a data generator needs
+TYPE_CHECKING = False  # type checkers assume True; importing typing is slower than everything a data generator needs
 
-# Where each name is. Looked up at the first use: a pipe_command that needs a data generator alone starts at once.
+# The module of each name, imported on first use, so that a pipe_command that only needs a data generator starts quickly.
 _MODULES = {
     "__version__": "._millrace",
     "Job": ".job",
@@ -39,7 +39,7 @@ _MODULES = {
 _SUBMODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "errors", "estimators", "executor", "fleet", "framework", "initializer", "io", "layers",
                "lod_tensor", "optimizer", "reader", "regularizer", "trainer_desc", "unique_name"]
 
-if TYPE_CHECKING:  # the same for type checkers
+if TYPE_CHECKING:  # the same names for type checkers
     from . import (checkpoint as checkpoint, clip as clip, core as core, data_generator as data_generator, dataset as dataset,
                    errors as errors, estimators as estimators, executor as executor, fleet as fleet, framework as framework,
                    initializer as initializer, io as io, layers as layers, lod_tensor as lod_tensor, optimizer as optimizer,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:  # the same for type checkers
     from .trainer_desc import (Hogwild as Hogwild, MultiTrainer as MultiTrainer, PipelineTrainer as PipelineTrainer,
                                Section as Section, TrainerDesc as TrainerDesc, TrainerFactory as TrainerFactory)
 
-# What scripts of Paddle name and is not here: what to do instead.
+# Unsupported names of Paddle and their replacements.
 _INSTEAD = {
     "contrib": "contrib.layers.sparse_embedding is layers.embedding(input, size=[None, dim], accessor=...) (docs/tables.md)",
     **dict.fromkeys(["incubate", "transpiler", "distributed"],

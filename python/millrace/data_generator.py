@@ -1,4 +1,4 @@
-"""Scripts that make MultiSlot text from raw lines: what a pipe_command runs.
+"""Base classes for pipe_command scripts that convert raw lines to MultiSlot lines.
 
     from millrace.data_generator import MultiSlotDataGenerator
 
@@ -11,8 +11,8 @@
 
     Reader().run_from_stdin()
 
-with pipe_command: "python3 reader.py". The classes, and what they write, are those of Paddle's fleet.data_generator; a
-script of Paddle's needs another import line alone. Written in C where values are plain ints, floats and strings.
+Use it with pipe_command: "python3 reader.py". The classes and their output match Paddle's fleet.data_generator; in a Paddle
+script, change only the import line. Plain ints, floats and strings are formatted in C.
 """
 
 from __future__ import annotations
@@ -22,49 +22,49 @@ import sys
 try:
     from ._lines import number_lines as _number_lines
     from ._lines import string_lines as _string_lines
-except ImportError:  # a checkout that was not built
+except ImportError:  # in a checkout without a build
     _number_lines = _string_lines = None  # type: ignore[assignment]
 
 __all__ = ["DataGenerator", "MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # a pipe_command starts once a file, and would spend half of that on these
+if TYPE_CHECKING:  # a pipe_command starts once per file, and these imports would take half of its startup time
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Optional
 
-    Field = Sequence[Any]  # a name and its values, (str, list)
+    Field = Sequence[Any]  # (name, list of values)
     Sample = Sequence[Field]
 
 _ROWS_AT_ONCE = 64
 
 
 class DataGenerator:
-    """Turns lines into samples, and samples into lines of MultiSlot text."""
+    """Converts lines to samples and samples to MultiSlot lines."""
 
     def __init__(self) -> None:
         self._proto_info: Optional[list[tuple[Any, str]]] = None  # names, "uint64" or "float"
         self.batch_size_ = 32
 
     def set_batch(self, batch_size: int) -> None:
-        """The number of samples that generate_batch gets at a time."""
+        """Sets the number of samples passed to generate_batch at a time."""
         self.batch_size_ = batch_size
 
     def generate_sample(self, line: Optional[str]) -> Callable[[], Iterable[Any]]:
-        """To be written: returns a function (or any callable) that yields the samples of a line, "...\\n"; None is passed
-        over. A sample is a list or tuple of fields (name, [value, ...]), the same names in the same order in every one."""
+        """Override it. Returns a callable that yields the samples of a line, "...\\n". None is skipped. A sample is a
+        list or tuple of fields (name, [value, ...]), with the same names in the same order in every sample."""
         raise NotImplementedError("write generate_sample(self, line): it returns a function that yields samples, "
                                   '[("words", [1926, 8, 17]), ("label", [1])]')
 
     def generate_batch(self, samples: list[Sample]) -> Callable[[], Iterable[Sample]]:
-        """May be written: returns a function that yields samples, made of a list of set_batch samples."""
+        """Can be overridden. Returns a function that yields samples, given a list of up to set_batch samples."""
         return lambda: iter(samples)
 
     def run_from_stdin(self) -> None:
-        """Reads lines from standard input, and writes lines to standard output."""
+        """Reads raw lines from standard input and writes MultiSlot lines to standard output."""
         self._run(self.generate_sample(line) for line in sys.stdin)
 
     def run_from_memory(self) -> None:
-        """Writes the samples of generate_sample(None): for tests."""
+        """Writes the samples of generate_sample(None) to standard output, for tests."""
         self._run([self.generate_sample(None)])
 
     def _run(self, makers: Iterable[Callable[[], Iterable[Any]]]) -> None:
@@ -87,7 +87,7 @@ class DataGenerator:
                         samples = []
                         add = samples.append
         except BaseException:
-            # Samples before a failure that need no batch are good.
+            # Samples before a failure are valid if they do not wait for a batch.
             if samples and not batches:
                 write(self._lines_of(None, samples))
             raise
@@ -95,13 +95,13 @@ class DataGenerator:
             write(self._lines_of(self.generate_batch(samples) if batches else None, samples))
 
     def _lines_of(self, batch: Optional[Callable[[], Iterable[Sample]]], samples: list[Sample]) -> str:
-        """The text of the samples, or of what the function of generate_batch makes of them."""
+        """Returns the lines of the samples, or of the samples that generate_batch yields from them."""
         if batch is not None:
             samples = list(batch())
         return "".join(map(self._gen_str, samples))
 
     def _gen_str(self, line: Sample) -> str:
-        """The line of a sample."""
+        """Returns the line of a sample."""
         raise NotImplementedError("derive from MultiSlotDataGenerator or MultiSlotStringDataGenerator")
 
 
@@ -121,10 +121,10 @@ def _pair(index: int, field: object) -> Sequence[Any]:
 
 
 class MultiSlotDataGenerator(DataGenerator):
-    """For values that are ints and floats. A slot in which a float was seen is a slot of floats.
+    """Writes ints and floats. A slot becomes a float slot once a float occurs in it.
 
-    ValueError for anything else: another container, an empty list, another number of fields or another name than in the
-    first sample, values that are no int or float (bool and numpy's ints are none).
+    Raises ValueError for any other input: a different container, an empty list, fields whose number or names differ from
+    the first sample, and values that are not int or float (bool and numpy integers are not accepted).
     """
 
     def _lines_of(self, batch: Optional[Callable[[], Iterable[Sample]]], samples: list[Sample]) -> str:
@@ -178,7 +178,7 @@ class MultiSlotDataGenerator(DataGenerator):
 
 
 class MultiSlotStringDataGenerator(DataGenerator):
-    """For values that are strings already: they are written as they are, unchecked."""
+    """Writes values that are strings already, unchanged and unchecked."""
 
     def _lines_of(self, batch: Optional[Callable[[], Iterable[Sample]]], samples: list[Sample]) -> str:
         if _string_lines is None or type(self)._gen_str is not MultiSlotStringDataGenerator._gen_str:

@@ -1,4 +1,4 @@
-"""Classifier and Regressor: models of tables with the interface of scikit-learn, which need not be installed.
+"""Classifier and Regressor: models for tabular data with the scikit-learn interface. scikit-learn itself is not required.
 
     model = millrace.Classifier(epochs=5).fit(frame, clicked, eval_set=(other, others_clicked))
     model.predict_proba(new)
@@ -30,19 +30,19 @@ __all__ = ["Classifier", "Regressor"]
 EvalSet = Union[tuple[Table, ArrayLike], list[tuple[Table, ArrayLike]]]
 E = TypeVar("E", bound="_Estimator")
 
-_ROWS_OF_BUCKET = 50  # fewer teach an embedding nothing
-_ROWS_OF_ID = 20  # in fewer, texts may all differ by chance
+_ROWS_OF_BUCKET = 50  # with fewer rows an embedding learns nothing
+_ROWS_OF_ID = 20  # in fewer rows, all strings may differ by chance
 
 
 class _Estimator:
-    """What both have: parameters, fitting, and the model as a value."""
+    """Shared by both estimators: parameters, fitting, and the fitted model as a value."""
 
     # After fit.
     job_: str
     model_: dict[str, bytes]
     report_: Report
     n_features_in_: int
-    feature_names_in_: np.ndarray  # where the columns of X have names
+    feature_names_in_: np.ndarray  # only if the columns of X have names
     best_iteration_: Optional[int]
     best_score_: Optional[float]
     _estimator_type: str
@@ -74,12 +74,12 @@ class _Estimator:
         return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
+        """Returns the constructor's arguments, keyed by name."""
         del deep  # no argument is an estimator
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self: E, **params: Any) -> E:
-        """Sets arguments of the constructor; returns the estimator."""
+        """Sets constructor arguments and returns the estimator. Raises ValueError for an unknown name."""
         for name, value in params.items():
             if name not in self._names():
                 raise ValueError("Invalid parameter %r for estimator %s; there are: %s" % (
@@ -109,9 +109,9 @@ class _Estimator:
         vars(self).update(state)
 
     def save(self, folder: Path) -> None:
-        """Writes the fitted model, for millrace.Predictor(folder) and the program `predictor`; an earlier model there is replaced as
-        soon as the new one is whole, unless other files lie in its folder. Of more than two classes these give the probability of
-        each, in the order of classes_."""
+        """Writes the fitted model for millrace.Predictor(folder) and the program `predictor`. An existing model in `folder` is
+        replaced once the new one is complete, unless the folder contains other files. With more than two classes the model
+        returns one probability per class, in the order of classes_."""
         self._check_fitted()
         _millrace.write_model_files(self.model_, os.fspath(folder))
 
@@ -126,8 +126,8 @@ class _Estimator:
 
     def _train(self: E, X: Any, y: Any, target: np.ndarray, sample_weight: Optional[ArrayLike],
                eval_set: Optional[tuple[Any, np.ndarray]], eval_weight: Optional[ArrayLike], classes: int = 0) -> E:
-        """Trains on rows whose labels are `target`, made of y, of Classifier the number of one of so many classes; eval_set is
-        (X, target) or None."""
+        """Trains on rows labeled with `target`, which is derived from y (for Classifier, the index of the class among `classes`).
+        eval_set is (X, target) or None."""
         for name in ("model_", "_predictor", "best_iteration_", "best_score_"):
             vars(self).pop(name, None)
         X = _columns.readable(X)
@@ -175,7 +175,7 @@ class _Estimator:
             columns, rows, target = _columns.table_of(X, "fit: X"), len(train), target[train]
             if weights is not None:
                 weights, other_weights = weights[train], weights[held]
-        # An AUC needs both classes of a label.
+        # AUC requires both classes in the evaluated rows.
         counted = None if eval_set is None else eval_set[1] if other_weights is None else eval_set[1][other_weights > 0]
         has_auc = counted is not None and classes == 2 and len(np.unique(counted)) > 1
         if isinstance(self.job, (str, os.PathLike)) and "{" not in os.fspath(self.job) and os.path.exists(self.job):
@@ -205,7 +205,7 @@ class _Estimator:
         return self
 
     def _check_scores(self, predictions: Sequence[str], classes: int) -> None:
-        """Whether the model of a job of one's own says what predict returns."""
+        """Raises ValueError unless the model of a custom job returns the scores that predict needs."""
         of_classes = all(name.endswith("[%d]" % at) for at, name in enumerate(predictions))
         if len(predictions) != (1 if classes <= 2 else classes) or (classes > 2 and not of_classes):
             raise ValueError("job: its model gives %d scores a row (%s), and y has %s" % (
@@ -213,7 +213,7 @@ class _Estimator:
                 "SOFTMAX_CROSS_ENTROPY or CROSS_ENTROPY for more" % classes if classes else "numbers: its only loss is a SQUARED_ERROR"))
 
     def _note_best(self, metric: str) -> None:
-        """Which evaluation was best, of a job that goes by this metric."""
+        """Records the best evaluation by this metric; None for a custom job."""
         self.best_iteration_ = self.best_score_ = None
         found = [one for one in self.report_.evaluations if self.job is None and np.isfinite(one[metric])]
         if found:
@@ -221,7 +221,7 @@ class _Estimator:
             self.best_iteration_, self.best_score_ = best["epoch"], best[metric]
 
     def _hold_out(self, rows: int, classes: Optional[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """The rows to train on, and those that say when to stop: of each class a share, drawn by the seed."""
+        """Returns the rows to train on and the held-out rows, a random fraction of each class that depends only on the seed."""
         if self.early_stopping not in (True, False):
             raise ValueError("early_stopping: True or False, not %r" % (self.early_stopping,))
         if self.job is not None:
@@ -246,7 +246,7 @@ class _Estimator:
         self._predictor = predictor
 
     def _keep_what_is_trained(self, job: Job, folder: str, text: str) -> None:
-        """The model of a training that Ctrl-C ended, unless it had not begun."""
+        """Keeps the model of a run interrupted with Ctrl-C, unless training had not started."""
         try:
             job.save_model(folder)
         except Error:
@@ -254,7 +254,7 @@ class _Estimator:
         self._keep(folder, text, Predictor(folder))
 
     def _scores(self, X: Table) -> np.ndarray:
-        """[rows, 1], or of more than two classes [rows, classes]."""
+        """Returns scores [rows, 1], or [rows, classes] for more than two classes."""
         self._check_fitted()
         X = _columns.readable(X)
         columns = _columns.table_of(X, "predict: X")
@@ -290,7 +290,7 @@ class _Estimator:
 
     def _job_text(self, columns: Mapping[str, Any], label: str, weight: Optional[str], rows: int, classes: int, has_eval: bool,
                   has_auc: bool) -> str:
-        """A job that suits the columns: numbers are standardized and cut into buckets, words are embedded."""
+        """Returns a job for these columns: numbers are standardized and bucketized, strings are embedded."""
         if np.ndim(self.layers) != 1:
             raise ConfigError("layers: a list with the units of each, not %r" % (self.layers,))
         layers = [_checks.whole("layers", units, 1) for units in self.layers]
@@ -376,21 +376,21 @@ class _Estimator:
 
 
 class Classifier(_Estimator):
-    """Learns classes of rows, as scikit-learn's classifiers do.
+    """Classifies rows, like a scikit-learn classifier.
 
         model = millrace.Classifier(layers=[64, 32], epochs=5, threads=4).fit(frame, y)
         model.predict_proba(frame)                # [rows, classes], columns as model.classes_
 
-    X is a data frame of pandas, polars or pyarrow, a dict of arrays by column, or an array [rows, columns]. Numbers are
-    standardized, and cut into `buckets` quantiles (fewer of few rows) of which each has an embedding of `dim` floats; words have one each; times
-    give hour, weekday and month. fc layers of `layers` units, and for two classes a linear model beside them, give a score,
-    for more than two one each, of which softmax makes probabilities. Missing values are taken: a number's median stands for it.
+    X is a pandas, polars or pyarrow data frame, a dict of arrays keyed by column, or an array [rows, columns]. Numeric columns
+    are standardized and cut into `buckets` quantiles (fewer for few rows), each with an embedding of `dim` floats. Each distinct
+    string has its own embedding. Times become hour, weekday and month. Fully connected layers with `layers` units produce one
+    score for two classes, added to a linear model, or one score per class followed by softmax. Missing values are
+    allowed: a missing number is replaced by the column's median.
 
-    `epochs`, `lr` (of Adagrad), `batch_size` (None: by the number of rows), `threads` and `seed` are those of a job; one thread
-    repeats to the bit. With an eval_set, training ends when `patience` evaluations brought nothing better (0: never); without one,
-    `early_stopping` holds `validation_fraction` of the rows out for that, of each class its share.
-    `job` is the text of a TrainerDesc in place of all of this: `label` is its column of labels, 0, 1 and so on, and `weight` that of
-    weights.
+    `epochs`, `lr` (for Adagrad), `batch_size` (None: depends on the number of rows), `threads` and `seed` work as in a job. With
+    one thread, runs are bit-identical. If fit gets an eval_set, training stops after `patience` evaluations without improvement
+    (0: never). Otherwise `early_stopping` holds out `validation_fraction` of each class as the eval_set. `job` is a TrainerDesc
+    as text that replaces all of the above. Its column `label` contains class indices (0, 1, ...), its column `weight` the weights.
     """
 
     classes_: np.ndarray
@@ -398,9 +398,9 @@ class Classifier(_Estimator):
 
     def fit(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None, eval_set: Optional[EvalSet] = None,
             eval_sample_weight: Optional[ArrayLike] = None) -> Classifier:
-        """Trains; returns the estimator. `eval_set` is (X, y), or a list of one such pair, of weights `eval_sample_weight`. `report_`
-        is then the Report, and with an evaluation `best_iteration_` is the epoch that was best, from 1, and `best_score_` its AUC, or its loss where it has not two
-        classes; both are None without, and of a `job`."""
+        """Trains the model and returns the estimator. `eval_set` is (X, y), or a list with one such pair, weighted with
+        `eval_sample_weight`. Sets `report_` to the Report, `best_iteration_` to the best epoch (from 1) and `best_score_` to its
+        AUC, or its loss unless the eval_set has exactly two classes. Without evaluation, or with `job`, both are None."""
         given, y = y, _labels(y)
         if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
             raise ValueError("Unknown label type: continuous. Classes are texts or whole numbers; Regressor learns numbers")
@@ -419,19 +419,19 @@ class Classifier(_Estimator):
         return self._train(X, given, place.astype(np.uint32), sample_weight, evaluated, eval_sample_weight, len(classes))
 
     def predict_proba(self, X: Table) -> NDArray[np.float64]:
-        """Probabilities, [rows, classes], in the order of classes_."""
+        """Returns probabilities, [rows, classes], in the order of classes_."""
         scores = self._scores(X).astype(np.float64)
         if scores.shape[1] == 1:
             return np.hstack([1 - scores, scores])
-        return scores / scores.sum(axis=1, keepdims=True)  # of 1 but for the digits of a float
+        return scores / scores.sum(axis=1, keepdims=True)  # the sum is 1 except for rounding
 
     def predict(self, X: Table) -> np.ndarray:
-        """The likeliest class of each row."""
+        """Returns the most probable class of each row."""
         self._check_fitted()
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def score(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None) -> float:
-        """The share of rows whose class is predicted."""
+        """Returns the accuracy: the weighted fraction of rows whose class is predicted correctly."""
         predicted = self.predict(X)
         return float(np.average(predicted == _as_many(_labels(y), predicted), weights=_given(sample_weight)))
 
@@ -439,7 +439,7 @@ class Classifier(_Estimator):
         return ("SIGMOID_CROSS_ENTROPY", ["AUC", "LOGLOSS"]) if classes == 2 else ("SOFTMAX_CROSS_ENTROPY", ["ACCURACY", "LOGLOSS"])
 
     def _value_of(self, score: str, parts: list[str]) -> tuple[str, str]:
-        del parts  # a score is what the loss takes
+        del parts  # the loss reads the score itself
         return score, ""
 
     def _kind_of_tags(self) -> dict[str, Any]:
@@ -447,10 +447,10 @@ class Classifier(_Estimator):
 
 
 class Regressor(_Estimator):
-    """Learns numbers, as scikit-learn's regressors do, by squared error. X and the parameters are those of Classifier.
+    """Predicts numbers with squared error, like a scikit-learn regressor. X and the parameters are the same as for Classifier.
 
-    The model learns (y - mean) / deviation of the y that it was given, and gives y; metrics are in units of y. A `job` of your own
-    learns y itself.
+    The model learns y standardized with its mean and standard deviation. Predictions and metrics are in units of y. A custom
+    `job` learns y itself.
     """
 
     mean_: float
@@ -459,11 +459,11 @@ class Regressor(_Estimator):
 
     def fit(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None, eval_set: Optional[EvalSet] = None,
             eval_sample_weight: Optional[ArrayLike] = None) -> Regressor:
-        """Trains; returns the estimator. The arguments, and what it is told by, are those of Classifier.fit."""
+        """Trains the model and returns the estimator. Arguments and fitted attributes are the same as for Classifier.fit."""
         given, y = y, _numbers(y)
         self.mean_, self.deviation_ = float(y.mean()), float(y.std()) or 1.0
         if self.deviation_ <= 1e-12 * abs(self.mean_):
-            self.deviation_ = 1.0  # all alike, but for the last digits of their mean
+            self.deviation_ = 1.0  # all equal, except for rounding in the mean
         if self.job is None:
             _check_scale(self.mean_, self.deviation_)
         evaluated = None
@@ -473,11 +473,11 @@ class Regressor(_Estimator):
         return self._train(X, given, y, sample_weight, evaluated, eval_sample_weight)
 
     def predict(self, X: Table) -> NDArray[np.float64]:
-        """A number for each row."""
+        """Returns one number per row."""
         return self._scores(X)[:, 0].astype(np.float64)
 
     def score(self, X: Table, y: ArrayLike, sample_weight: Optional[ArrayLike] = None) -> float:
-        """R^2: 1 less the squared error over that of y's mean."""
+        """Returns R^2: 1 minus the ratio of the squared error to the squared error of predicting y's mean."""
         predicted = self.predict(X)
         y = _as_many(_numbers(y), predicted)
         weights = _given(sample_weight)
@@ -486,11 +486,11 @@ class Regressor(_Estimator):
         return float(1 - error / spread) if spread else float(error == 0)
 
     def _loss_and_metric(self, classes: int) -> tuple[str, list[str]]:
-        del classes  # a number has none
+        del classes  # regression has no classes
         return "SQUARED_ERROR", ["RMSE", "MAE"]
 
     def _value_of(self, score: str, parts: list[str]) -> tuple[str, str]:
-        """The layer of y that a score stands for, and a weight by which its squared error is that of the score."""
+        """Adds a layer that converts the score to units of y. Returns its name and the loss weight that undoes the scaling."""
         parts.append('layer { name: "value" op { type: "scale" inputs { name: "X" vars: "%s" } attrs { name: "scale" f: %r } '
                      'attrs { name: "bias" f: %r } } }' % (score, self.deviation_, self.mean_))
         return "value", " weight: %r" % (1 / self.deviation_**2)
@@ -500,7 +500,7 @@ class Regressor(_Estimator):
 
 
 def _content_of(folder: str) -> dict[str, bytes]:
-    """The files below a folder, by their names in it."""
+    """Returns the contents of all files below a folder, keyed by relative path."""
     found = {}
     for base, _, names in os.walk(folder):
         for name in sorted(names):
@@ -511,7 +511,7 @@ def _content_of(folder: str) -> dict[str, bytes]:
 
 
 def _warn_of_numbers(column: str, words: Optional[set[str]]) -> None:
-    """Of a column of texts, some of which may be there by mistake."""
+    """Warns about a string column in which nearly all values are numbers."""
     odd = [word for word in words or () if not _is_number(word)]
     if words is None or len(words) < _ROWS_OF_ID or not 0 < len(odd) <= len(words) // 10:
         return
@@ -538,12 +538,12 @@ def _pair(eval_set: EvalSet) -> tuple[Any, Any]:
 
 
 def _quoted_column(name: str) -> str:
-    """A column in a text proto, where two dots without a backslash stand for a range."""
+    """Returns a quoted column name, with ".." escaped because it denotes a range in a job."""
     return quoted(name.replace("..", "\\.."))
 
 
 def _free_name(values: object, otherwise: str, taken: Iterable[str]) -> str:
-    """What a column of these values is called beside others: by the name that they have, if they have one."""
+    """Returns an unused column name for these values: their own name if they have one, else `otherwise`."""
     name = getattr(values, "name", None)
     name = name if isinstance(name, str) and name and name.isprintable() else otherwise
     while name in taken:
@@ -552,7 +552,7 @@ def _free_name(values: object, otherwise: str, taken: Iterable[str]) -> str:
 
 
 def _only(weights: Any) -> Any:
-    """Those of the only evaluation set, which LightGBM has in a list."""
+    """Unwraps the weights of the only evaluation set, which LightGBM passes in a list."""
     return weights[0] if isinstance(weights, (list, tuple)) and len(weights) == 1 and np.ndim(weights[0]) == 1 else weights
 
 
@@ -575,7 +575,7 @@ def _column_of(y: Any, what: str) -> np.ndarray:
 
 
 def _as_many(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """y, when it has a value for each row that was predicted."""
+    """Returns y. Raises ValueError unless it has one value per predicted row."""
     if len(y) != len(predicted):
         raise ValueError("Found input variables with inconsistent numbers of samples: [%d, %d]" % (len(predicted), len(y)))
     return y
@@ -586,7 +586,7 @@ def _given(weights: Optional[ArrayLike]) -> Optional[np.ndarray]:
 
 
 def _check_scale(mean: float, deviation: float) -> None:
-    """Models compute in floats of 32 bits: their largest is 3e38, and they tell seven digits apart."""
+    """Checks that y suits float32, which reaches 3e38 and has seven significant digits."""
     if not 1e-15 < deviation < 1e15:
         raise ValueError("y: its deviation is %g, whose square is beyond floats of 32 bits: give y in another unit" % deviation)
     if abs(mean) > 1e5 * deviation:

@@ -1,4 +1,4 @@
-"""Runs programs: startup programs, trainings, single batches."""
+"""Runs programs: startup programs, training runs, single batches."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["Executor", "FetchHandler", "export_model", "load_inference_model", "
 
 Targets = Union[Named, Iterable[Named]]
 Fetches = Optional[Targets]
-Slots = Union[DatasetBase, Iterable[Named]]  # of a line: those of a dataset, or by name
+Slots = Union[DatasetBase, Iterable[Named]]  # slots of a line: a dataset, or names
 _Fed = tuple[str, np.ndarray, Optional[np.ndarray]]
 
 
 class FetchHandler:
-    """Looks at variables while a program trains: derive, and write handler.
+    """Observes variables while a program trains. Derive from it and implement handler.
 
-    var_dict     {"what handler calls it": Variable}
+    var_dict     {"name in res_dict": Variable}
     period_secs  seconds between two calls; 0: after every batch
     """
 
@@ -48,8 +48,8 @@ class FetchHandler:
         self.period_secs = period_secs
 
     def handler(self, res_dict: dict[str, Optional[np.ndarray]]) -> None:
-        """Gets {"what handler calls it": array}, None for what holds no tensor. What it raises ends the training; by
-        StopTraining it ends as a success when this batch is done."""
+        """Receives {"name in res_dict": array}, with None for a variable without a tensor. An exception ends the run.
+        StopTraining ends the run successfully after the current batch."""
         raise NotImplementedError("write handler(self, res_dict)")
 
     def _names(self) -> dict[str, str]:
@@ -61,7 +61,7 @@ class FetchHandler:
 
 
 class Executor:
-    """Runs programs on the variables of a scope, by default global_scope()."""
+    """Runs programs on the variables of a scope. Default: global_scope()."""
 
     def __repr__(self) -> str:
         return "Executor(%r)" % (self.place or CPUPlace(),)
@@ -74,21 +74,21 @@ class Executor:
     def run(self, program: Optional[Program] = None, feed: Union[Feed, Sequence[Feed], None] = None, fetch_list: Fetches = (),
             feed_var_name: str = "feed", fetch_var_name: str = "fetch", scope: Optional[Scope] = None,
             return_numpy: bool = True, use_program_cache: bool = True) -> list[np.ndarray]:
-        """Runs a program once and returns the fetched variables as numpy arrays. What was prepared for a program serves again; the
-        arguments that have no other text here are fluid's, and change nothing.
+        """Runs a program once and returns the fetched variables as numpy arrays. The prepared program is cached. Arguments not
+        described here exist for compatibility with fluid and have no effect.
 
-        A startup program makes its parameters anew. Another program is fed by Variable or name: an array of the variable's
-        shape, or for a variable of lod_level 1 a list or tuple with a sequence for each row, an array [rows, k], or
-        create_lod_tensor(values, [lengths]). A PyReader that was started feeds its variables itself, and EOFException is its end,
-        as of any reader. Ids are 0 to 2**64 - 1. What is not finite is refused where the program trains,
-        and a MillraceWarning where it does not.
+        A startup program initializes its parameters again. For other programs, `feed` is keyed by Variable or name. Pass an
+        array of the variable's shape or, for lod_level 1, a list or tuple with one sequence per row, an array [rows, k], or
+        create_lod_tensor(values, [lengths]). A started PyReader feeds its own variables and, like any reader, raises EOFException
+        at its end. Ids range from 0 to 2**64 - 1. Values that are not finite raise an error if the program
+        trains, and cause a MillraceWarning otherwise.
         """
         program = _program(program)
         for what, given in (("feed_var_name", feed_var_name), ("fetch_var_name", fetch_var_name)):
             _checks.text("run: " + what, given)
         scope = _scope(scope)
         if isinstance(fetch_list, (Variable, str)):
-            fetch_list = [fetch_list]  # a Variable has no truth to ask for below
+            fetch_list = [fetch_list]  # a Variable has no boolean value for the test below
         if program._is_startup():
             if feed or fetch_list:
                 raise ConfigError("run: a startup program is fed nothing and gives nothing; fetch by run(main_program), or look at "
@@ -102,7 +102,7 @@ class Executor:
                     load_persistables(self, folder, main, scope)
             return []
         if isinstance(feed, (list, tuple)) and len(feed) == 1:
-            feed = feed[0]  # of one place, as a PyReader gives it
+            feed = feed[0]  # a PyReader yields a list with one feed per place
         if feed is not None and not isinstance(feed, Mapping):
             raise ConfigError("feed: a dict of arrays by variables or their names, not %r" % (feed,))
         if feed or fetch_list:
@@ -126,18 +126,18 @@ class Executor:
                            update_mode: Optional[str] = None, verbose: bool = True, allow_non_finite: bool = False) -> Report:
         """Trains one pass over the dataset and returns a Report.
 
-        thread        workers; 0: those of the dataset
-        debug         shows the TrainerDesc that runs, lists the operators, and prints a profile every 100 batches, on standard error
-        fetch_list    variables that worker 0 prints on sys.stdout every print_period batches (0: never), and that
-                      Report.history keeps, under the texts of fetch_info; those of one value are in Report.metrics as they
-                      were after the last batch, what several threads or ranks count (auc) of all of them
-        verbose       False: Report.history alone has them, and nothing is printed
-        fetch_handler a FetchHandler, which sees variables while it goes on
-        update_mode   "SERIAL" (one worker's default: file and line order, the same to the bit each time), "HOGWILD" (that
-                      of several) or "ROW_LOCK"
-        allow_non_finite  a loss that is nan or inf, and parameters that are at the end, are a DataError; True: a warning
+        thread        number of workers; 0: use the dataset's setting
+        debug         prints the TrainerDesc, the operators, and a profile every 100 batches on standard error
+        fetch_list    variables that worker 0 prints on sys.stdout every print_period batches (0: never) and that
+                      Report.history stores, labeled with the strings of fetch_info; Report.metrics contains the last value of
+                      scalars; counters such as auc cover all threads and ranks
+        verbose       False: prints nothing; values are stored only in Report.history
+        fetch_handler a FetchHandler that observes variables during the run
+        update_mode   "SERIAL" (default for one worker: file and line order, bit-identical results), "HOGWILD" (default
+                      for several workers) or "ROW_LOCK"
+        allow_non_finite  True: warns if a loss, or a parameter at the end, is nan or inf; False: raises DataError
 
-        Ctrl-C ends it within a second; the parameters are then those of the last whole batch.
+        Ctrl-C stops the run within a second. The parameters are then those after the last complete batch.
         """
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                                       fetch_handler, update_mode, False, verbose, allow_non_finite)
@@ -147,8 +147,8 @@ class Executor:
                            fetch_list: Fetches = None, fetch_info: Union[str, Iterable[str], None] = None,
                            print_period: SupportsIndex = 100, fetch_handler: Optional[FetchHandler] = None,
                            update_mode: Optional[str] = None, verbose: bool = True) -> Report:
-        """The same without gradients and updates: no parameter and no table changes. The auc of its Report is of this pass alone,
-        whatever was counted before and elsewhere. What the program counts, fetched or not, adds up in the scope."""
+        """Runs the program like train_from_dataset, but without gradients and updates: parameters and tables do not change. The
+        auc of its Report covers only this pass. Counters of the program, fetched or not, accumulate in the scope."""
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                                       fetch_handler, update_mode, True, verbose)
 
@@ -157,12 +157,12 @@ class Executor:
                           print_period: SupportsIndex = 100, fetch_handler: Optional[FetchHandler] = None,
                           epochs: SupportsIndex = 1, verbose: bool = True, allow_non_finite: bool = False,
                           thread: SupportsIndex = 1) -> Report:
-        """Trains a program that reads its data itself (millrace.reader), to the end of its readers, epochs times.
+        """Trains a program that reads its own data (millrace.reader) to the end of its readers, `epochs` times.
 
-        Its startup program, which makes the readers, has run on the scope. A reader with a generator of its own
-        (decorate_batch_generator) is started here, for all epochs. Arguments and result are those of train_from_dataset.
-        With more threads than one, each trains other batches of the same readers, on parameters that they share.
-        What ends the training early closes the queues of py_array_reader: who pushes gets a CancelledError from it.
+        Run its startup program, which creates the readers, on the scope first. A reader with its own generator
+        (decorate_batch_generator) is started automatically for all epochs. Other arguments and the result are the same as for
+        train_from_dataset. With several threads, each thread trains different batches of the same readers on shared parameters.
+        If the run ends early, the queues of py_array_reader are closed, and push raises CancelledError.
         """
         program = _program(program)
         epochs = _checks.whole("train_from_reader: epochs", epochs, 1)
@@ -178,7 +178,7 @@ class Executor:
             report = self._run("train_from_reader", program, desc, scope, debug, fetch_handler, None, 3, verbose,
                                on_ranks=_ranks.size() > 1)
         except BaseException as error:
-            # Nothing was read, or nothing is left to read: who pushes may push on, for a call without the mistake.
+            # Nothing was read: producers can keep pushing for a corrected call.
             is_mistake = isinstance(error, ConfigError) and (items is None or items == _scope(scope)._scope.items_read())
             for source in begun if is_mistake else program._sources:
                 source._stop(error)
@@ -199,14 +199,14 @@ class Executor:
     def trainer_desc(self, program: Optional[Program] = None, dataset: Optional[DatasetBase] = None, thread: SupportsIndex = 0,
                      debug: bool = False, fetch_list: Fetches = None, fetch_info: Union[str, Iterable[str], None] = None,
                      print_period: SupportsIndex = 100, update_mode: Optional[str] = None) -> TrainerDesc:
-        """The TrainerDesc that train_from_dataset would run with these arguments: str() shows its text, save(dirname) writes a job
-        for `trainer`. The job of an InMemoryDataset loads the files as they are then, and shuffles as its text says."""
+        """Returns the TrainerDesc that train_from_dataset would run with these arguments. str() shows its text, and
+        save(dirname) writes a job for `trainer`. A job with an InMemoryDataset loads and shuffles its files when it runs."""
         program = _program(program)
         return self._describe_pass("trainer_desc", program, _dataset("trainer_desc", dataset), lambda given: given._job_fields(),
                                    thread, debug, fetch_list, fetch_info, print_period, update_mode)
 
     def close(self) -> None:
-        """Nothing is kept open; here as in Paddle."""
+        """Does nothing. Exists for compatibility with Paddle."""
 
     def _run_from_dataset(self, program: Optional[Program], dataset: Optional[DatasetBase], scope: Optional[Scope],
                           thread: SupportsIndex, debug: bool, fetch_list: Fetches, fetch_info: Union[str, Iterable[str], None],
@@ -230,7 +230,7 @@ class Executor:
         if not infer:
             program._trained_on.update(zeros=rule, empty_slot=dataset._fields.get("empty_slot", "ERROR"))
         if not (on_ranks or dataset.filelist or memory):
-            # It infers by itself, and other ranks have the files.
+            # This rank infers on its own, and other ranks have the files.
             _scope(scope)._keep_shared(program)
             warnings.warn("%s: there was no row to read, as this rank has no files" % call, MillraceWarning, stacklevel=3)
             return Report._of_nothing(_checks.whole(call + ": thread", thread, 0) or dataset.thread_num)
@@ -239,7 +239,7 @@ class Executor:
     def _describe(self, call: str, program: Program, workers: int, debug: bool, fetch_list: Fetches,
                   fetch_info: Union[str, Iterable[str], None], print_period: SupportsIndex, fields: Iterable[str],
                   opt_info: Optional[Mapping[str, Any]] = None) -> TrainerDesc:
-        """The TrainerDesc of a run."""
+        """Returns the TrainerDesc of a run."""
         _check_has_layers(call, program)
         print_period = _checks.whole("print_period", print_period, 0)
         names = _fetches(program, fetch_list)
@@ -266,7 +266,7 @@ class Executor:
                        dataset_fields: Callable[[DatasetBase], str], thread: SupportsIndex, debug: bool, fetch_list: Fetches,
                        fetch_info: Union[str, Iterable[str], None], print_period: SupportsIndex, update_mode: Optional[str],
                        infer: bool = False, allow_non_finite: bool = False) -> TrainerDesc:
-        """The TrainerDesc of a run over a dataset."""
+        """Returns the TrainerDesc of a run over a dataset."""
         if program._is_startup():
             raise ConfigError(call + " runs main programs; run the startup program by run()")
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
@@ -311,7 +311,7 @@ class Executor:
         if report.data["left_out"]:
             warnings.warn("%s: %s" % (call, report.data["left_out"]), MillraceWarning, stacklevel=stacklevel)
         if report.examples == 0:
-            # A day may have no rows; that nothing was learned is to be seen.
+            # An empty day is valid, but warn because nothing was learned.
             warnings.warn("%s: there was no row to read" % call, MillraceWarning, stacklevel=stacklevel)
         return report
 
@@ -323,14 +323,14 @@ def _dataset(call: str, given: object) -> DatasetBase:
 
 
 def _is_of_ranks(dataset: DatasetBase, infer: bool) -> bool:
-    """Whether a pass over the dataset is one of all ranks: a training, and what infers rows, which are in the memory of each."""
+    """Whether all ranks take part in a pass over the dataset: training, and inference on rows in memory."""
     return _ranks.size() > 1 and (not infer or dataset._memory() is not None)
 
 
 def save_persistables(executor: Optional[Executor], dirname: Path, main_program: Optional[Program] = None,
                       scope: Optional[Scope] = None) -> None:
-    """Writes all that training goes on from: every parameter and optimizer state to DIRNAME/NAME, in Paddle's files, tables that
-    grow, with their optimizer's state, to DIRNAME/tables/NAME, and the step, by which learning rates go, to DIRNAME/MANIFEST."""
+    """Saves everything needed to resume training: every parameter and optimizer state in DIRNAME/NAME, in Paddle's format,
+    growing tables with their optimizer state in DIRNAME/tables/NAME, and the step for learning rates in DIRNAME/MANIFEST."""
     program = _program(main_program)
     _scope(scope)._scope.save(program.serialize(), _checks.path("save_persistables: dirname", dirname), program.random_seed,
                               program._root()._key)
@@ -338,8 +338,8 @@ def save_persistables(executor: Optional[Executor], dirname: Path, main_program:
 
 def load_persistables(executor: Optional[Executor], dirname: Path, main_program: Optional[Program] = None,
                       scope: Optional[Scope] = None) -> None:
-    """Reads what save_persistables wrote, of a larger program, too: all of it or, after an error, nothing. A folder of Paddle has
-    no MANIFEST, and so no tables and no step."""
+    """Loads the output of save_persistables, also of a larger program. On an error nothing is loaded. A folder written by Paddle
+    has no MANIFEST, so it contains neither tables nor the step."""
     program = _program(main_program)
     dirname = _checks.path("load_persistables: dirname", dirname)
     knows_step = _scope(scope)._scope.load(program.serialize(), dirname, program._root()._key)
@@ -352,15 +352,14 @@ def save_inference_model(dirname: Path, feeded_var_names: Slots,
                          target_vars: Targets, executor: Optional[Executor] = None,
                          main_program: Optional[Program] = None, scope: Optional[Scope] = None,
                          pooled: Iterable[Named] = ()) -> None:
-    """Writes a model that millrace.Predictor and the program `predictor` load.
+    """Saves a model for millrace.Predictor and the program `predictor`.
 
-    feeded_var_names  the slots in the order of a line: names or Variables of layers.data, or a dataset whose lines the
-                      model will score. A folder that holds something else than a model is left as it is
-    target_vars       the prediction, [batch, 1] or [batch, classes]; or a list of all that load_inference_model is to give, as
-                      [predict, auc]: rows are scored by the first one that has a row for each example
+    dirname           the folder; it is not replaced if it contains anything other than a model
+    feeded_var_names  the slots in line order: names or Variables of layers.data, or a dataset whose lines the model will score
+    target_vars       the prediction, [batch, 1] or [batch, classes], or a list of all outputs of load_inference_model, such as
+                      [predict, auc]; scores come from the first output with one row per example
     pooled            outputs of embedding and pooling that an online caller feeds instead of ids
-
-    main_program is by default that of the first target.
+    main_program      default: the program of the first target
     """
     targets = [target_vars] if isinstance(target_vars, (Variable, str)) else _checks.listed(
         "save_inference_model: target_vars", target_vars, "Variables")
@@ -378,12 +377,12 @@ def save_inference_model(dirname: Path, feeded_var_names: Slots,
 
 
 def load_inference_model(dirname: Path, executor: Optional[Executor] = None, scope: Optional[Scope] = None) -> list[Any]:
-    """A model that save_inference_model wrote, or one of Paddle, as a program: [program, names of what it is fed with, its
-    predictions as Variables], for exe.run(program, feed={...}, fetch_list=predictions).
+    """Loads a model saved by save_inference_model or Paddle. Returns [program, names of its inputs, predictions as Variables]
+    for exe.run(program, feed={...}, fetch_list=predictions).
 
-    Its parameters and tables (weights alone: it is not trained on) come into the scope and replace those of their names. What
-    they do not fit, or a table that is there, is an AlreadyExistsError: give the model a scope of its own, by
-    scope_guard(Scope()).
+    The parameters and tables (only weights, not trainable) are loaded into the scope and replace parameters of the same
+    name. Raises AlreadyExistsError if an existing variable does not match or a table exists already. In that case use a
+    separate scope: scope_guard(Scope()).
     """
     loaded = _scope(scope)._scope.load_model(_checks.path("load_inference_model: dirname", dirname))
     for warning in loaded["warnings"]:
@@ -396,15 +395,15 @@ def load_inference_model(dirname: Path, executor: Optional[Executor] = None, sco
 def export_model(dirname: Path, feeded_var_names: Slots, target_vars: Targets,
                  main_program: Optional[Program] = None, scope: Optional[Scope] = None, format: str = "PADDLE",
                  vocabulary: Optional[SupportsIndex] = None) -> None:
-    """Writes a model for another runtime: for "PADDLE" DIRNAME/model.pdmodel and .pdiparams, which
-    paddle.static.load_inference_model("DIRNAME/model", exe) and millrace.Predictor load, for "ONNX" DIRNAME/offline.onnx.
+    """Exports a model to another runtime. "PADDLE" writes DIRNAME/model.pdmodel and .pdiparams, which
+    paddle.static.load_inference_model("DIRNAME/model", exe) and millrace.Predictor load. "ONNX" writes DIRNAME/offline.onnx.
 
     feeded_var_names  as for save_inference_model
     target_vars       the predictions, one or a list
-    vocabulary        how many rows a table that grows has there, one more than its largest id
+    vocabulary        number of exported rows of a growing table: its largest id plus one
 
-    What the format cannot hold is a ConfigError. An exported model that is there, of either format, is replaced; a folder that
-    holds anything else, other models too, is left as it is.
+    Raises ConfigError if the format cannot represent the model. Replaces an existing exported model of either format, but not
+    a folder with any other content, including other models.
     """
     targets = [target_vars] if isinstance(target_vars, (Variable, str)) else _checks.listed(
         "export_model: target_vars", target_vars, "Variables")
@@ -423,7 +422,7 @@ def export_model(dirname: Path, feeded_var_names: Slots, target_vars: Targets,
 
 
 def _lines(call: str, program: Program, given: Slots) -> str:
-    """How the lines to score look, as a job's text."""
+    """Returns the job fields that describe the lines to score."""
     if isinstance(given, DatasetBase):
         dataset = given
     else:
@@ -439,12 +438,12 @@ def _lines(call: str, program: Program, given: Slots) -> str:
 
 
 def _update_mode(workers: int) -> str:
-    """How workers update where nobody says it."""
+    """Returns the default update mode for this number of workers."""
     return "SERIAL" if workers == 1 else "HOGWILD"
 
 
 def _allowed(non_finite: bool) -> list[str]:
-    """What the job says of a loss and parameters that are nan or inf."""
+    """Returns the job fields that allow nan and inf in losses and parameters."""
     return ["allow_non_finite: true"] if non_finite else []
 
 
@@ -463,7 +462,7 @@ def _scope(given: object) -> Scope:
 
 
 def _fetches(program: Program, fetch_list: Fetches) -> list[str]:
-    """The names of what is to be fetched; one variable stands for a list of it."""
+    """Returns the names of the variables to fetch. A single variable is treated as a list."""
     given = [fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ()
     names = [name_in(program, var, "fetch_list: ") for var in given]
     for name in names:
@@ -475,8 +474,8 @@ def _fetches(program: Program, fetch_list: Fetches) -> list[str]:
 
 
 def _values(name: str, given: Any, dtype: np.dtype[Any], is_id: bool = False, row: Optional[int] = None) -> np.ndarray:
-    """An array of the variable's type. Numbers keep their value, ids their 64 bits; what would not is an error, as is an id
-    below 0."""
+    """Returns an array of the variable's type. Raises ConfigError if a number would change its value, an id would lose bits,
+    or an id is below 0."""
     whole = dtype.kind in "iu"
     try:
         _checks.unmasked('feed "%s"' % name, given)
@@ -519,7 +518,7 @@ def _fed(program: Program, name: str, given: Any) -> _Fed:
         width = max(1, math.prod(meta["shape"][1:]))
         plain = {"int64": True, "float32": False}.get(meta["dtype"]) if is_id or dtype.kind == "f" else None
         values, offsets = _cut(what, given, lambda part, row: _values(name, part, dtype, is_id, row), width, plain)
-        values = values.view(dtype) if values.dtype.kind == "u" else values  # ids by their 64 bits
+        values = values.view(dtype) if values.dtype.kind == "u" else values  # ids are reinterpreted as 64 bits
         if values.ndim == 1:
             values = values.reshape(-1, 1)
     if dtype.kind == "f":
@@ -528,7 +527,7 @@ def _fed(program: Program, name: str, given: Any) -> _Fed:
 
 
 class _places:
-    """Adds to a failure where the operator that it names was called."""
+    """Adds the source line of the named operators to an error message."""
 
     def __init__(self, program: Program) -> None:
         self._lines = program._lines

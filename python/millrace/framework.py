@@ -23,7 +23,7 @@ __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "TableRows", "Variable",
 
 
 class CPUPlace:
-    """Where programs run."""
+    """The CPU, the only place where programs run."""
 
     def __repr__(self) -> str:
         return "CPUPlace"
@@ -34,7 +34,7 @@ _formulas: dict[str, Callable[..., Variable]] = {}
 
 
 class Variable:
-    """A variable of a program. `shape` has -1 for the batch; with lod_level 1 rows are cut into sequences."""
+    """A variable of a program. `shape` contains -1 for the batch. With lod_level 1, rows are grouped into sequences."""
 
     __array_ufunc__ = None  # an array beside it in a formula asks the variable, which refuses it
 
@@ -57,17 +57,17 @@ class Variable:
 
     @property
     def lod_level(self) -> int:
-        """1: the rows are cut into sequences."""
+        """1 if the rows are grouped into sequences, else 0."""
         return self._meta()["lod_level"]
 
     @property
     def persistable(self) -> bool:
-        """It lives in the scope from batch to batch, as parameters do."""
+        """Whether the variable is kept in the scope between batches, like parameters."""
         return self._meta()["persistable"]
 
     @property
     def stop_gradient(self) -> bool:
-        """Gradients end here, and what is computed from it alone gets none. To be set before minimize."""
+        """Whether gradients stop here. Variables computed only from it get no gradient. Set it before minimize."""
         return self.program._author.stops_gradient(self.name)
 
     @stop_gradient.setter
@@ -104,13 +104,13 @@ class Variable:
         return _formulas["pow"](self, other)
 
     def __getitem__(self, key: Key) -> Variable:
-        """A part: x[:, 0:2]; a number's axis goes."""
+        """Returns a slice, such as x[:, 0:2]. An integer index removes its axis."""
         return _formulas["part"](self, key)
 
     __iter__ = None  # it is no list, though it has parts
 
     def __eq__(self, other: Operand) -> Variable:  # type: ignore[override]
-        """Value by value, as layers.equal. Whether two are one variable, their names say; a dict and a set tell them apart."""
+        """Compares elementwise, like layers.equal. To test for the same variable, compare names. Dicts and sets use identity."""
         return _formulas["equal"](self, other)
 
     def __ne__(self, other: Operand) -> Variable:  # type: ignore[override]
@@ -140,10 +140,10 @@ class Variable:
 
 
 class ParamAttr:
-    """How a parameter is named and starts.
+    """Name, initial values and training settings of a parameter.
 
-    initializer    one of millrace.initializer; by default Xavier for weights, 0 for biases
-    learning_rate  a factor of the optimizer's
+    initializer    one of millrace.initializer; default: Xavier for weights, 0 for biases
+    learning_rate  factor applied to the optimizer's learning rate
     regularizer    one of millrace.regularizer, instead of the optimizer's
     trainable      False: no gradient, no update
     gradient_clip  one of millrace.clip, instead of the optimizer's; by value or by norm
@@ -166,7 +166,7 @@ class ParamAttr:
         self.gradient_clip = gradient_clip
 
     def _named(self, name: str) -> ParamAttr:
-        """The same for a parameter of that name."""
+        """Returns a copy with this parameter name."""
         return ParamAttr(name, self.initializer, self.learning_rate, self.regularizer, self.trainable, self.gradient_clip)
 
     def _rule(self) -> str:
@@ -179,7 +179,7 @@ class ParamAttr:
 
     @staticmethod
     def of(given: ParamLike) -> ParamAttr:
-        """What a param_attr argument stands for: a ParamAttr, a name, an initializer, or nothing."""
+        """Converts a param_attr argument (a ParamAttr, a name, an initializer, or None) to a ParamAttr."""
         if given is None or given is True:
             return ParamAttr()
         if isinstance(given, ParamAttr):
@@ -221,9 +221,9 @@ _keys = itertools.count(1)
 
 
 class Program:
-    """Operators over variables. A main program grows as layers are called; its startup program makes the parameters.
+    """Operators on variables. Layers append to a main program; its startup program initializes the parameters.
 
-    A program is made with its startup program by program_guard, or by default_main_program().
+    program_guard and default_main_program() create a program together with its startup program.
     """
 
     def __init__(self) -> None:
@@ -312,23 +312,23 @@ class Program:
         return known[name]
 
     def var(self, name: str) -> Variable:
-        """The variable of that name; NotFoundError with the nearest name."""
+        """Returns the variable with this name. Raises NotFoundError with the closest name."""
         self._meta(name)
         return Variable(self, name)
 
     def all_parameters(self) -> list[Variable]:
-        """Its parameters and tables, in the order in which layers made them."""
+        """Returns its parameters and tables in creation order."""
         return [Variable(self, name) for name in self._author.parameters()]
 
     def global_block(self) -> Program:
-        """The program itself: for `program.global_block().var(name)` of Paddle's scripts."""
+        """Returns the program itself, for `program.global_block().var(name)` in Paddle scripts."""
         return self
 
     def clone(self, for_test: bool = False) -> Program:
-        """A copy of a main program as it is now; `for_test`: the forward part alone, with dropout and its like off.
+        """Copies a main program in its current state. `for_test`: copies only the forward part, with dropout and similar layers off.
 
-        A copy for tests measures itself: what its layers count (auc) adds up over its runs on a scope, and starts over when
-        parameters of the scope have changed, by training, by loading or by set. Training counts beside it.
+        A test copy has its own counters: those of its layers (auc) accumulate over its runs on a scope, and restart when
+        parameters of the scope change through training, loading or set. Training counts separately.
         """
         copy = Program()
         copy._bytes = self._test_bytes() if for_test else self.serialize()
@@ -379,7 +379,7 @@ class Program:
         return self._counters[1]
 
     def serialize(self) -> bytes:
-        """The ProgramDesc as bytes, as Paddle saves it."""
+        """Returns the ProgramDesc as bytes, in Paddle's format."""
         if self._bytes is not None:
             return self._bytes
         if self._mains:
@@ -387,21 +387,21 @@ class Program:
         return self._author.main()
 
     def startup_bytes(self) -> bytes:
-        """The startup program of a main program, or of a copy of one."""
+        """Returns the serialized startup program of a main program or of its copy."""
         return self._author.startup()
 
     def ops(self) -> str:
-        """len(ops)=7, then the operators, a line each: op[0]->Type(): lookup_table."""
+        """Returns len(ops)=7, then one line per operator: op[0]->Type(): lookup_table."""
         return _millrace.program_ops(self.serialize())
 
     def to_string(self) -> str:
-        """The ProgramDesc as text."""
+        """Returns the ProgramDesc as text."""
         return _millrace.program_text(self.serialize())
 
     __str__ = to_string
 
     def save(self, folder: Path) -> None:
-        """Writes FOLDER/main_program.bin and FOLDER/startup_program.bin, which a job names:
+        """Writes FOLDER/main_program.bin and FOLDER/startup_program.bin, for use in a job:
 
             program { main: "FOLDER/main_program.bin" startup: "FOLDER/startup_program.bin" }
         """
@@ -454,7 +454,7 @@ def _loaded_program(data: bytes, seed: int) -> Program:
 
 
 class TableRows(NamedTuple):
-    """Rows of a table that grows, by their keys: ids, or with per_slot (key: SLOT_AND_ID) hashes of slot and id."""
+    """Rows of a growing table with their keys: ids, or with per_slot (key: SLOT_AND_ID) hashes of slot and id."""
 
     keys: NDArray[np.uint64]  #: uint64, [rows], ascending
     values: NDArray[np.float32]  #: float32, [rows, dim]
@@ -465,7 +465,7 @@ def _array_or_rows(value: object) -> Any:
 
 
 class Scope:
-    """Where variables live between runs: parameters, optimizer state, tables."""
+    """Keeps variables between runs: parameters, optimizer state, tables."""
 
     def __init__(self) -> None:
         self._scope = _millrace.Scope()
@@ -479,11 +479,11 @@ class Scope:
             return "Scope(in use by a call that is not over)"
 
     def get(self, name: str) -> Any:  # which of the three, who calls it knows
-        """A copy: a tensor as a numpy array, a table that grows as TableRows; None when there is none of that name."""
+        """Returns a copy: a tensor as a numpy array, a growing table as TableRows, or None if the name does not exist."""
         return _array_or_rows(self._scope.get(name))
 
     def set(self, name: str, array: ArrayLike) -> None:
-        """Writes a tensor; one that is there keeps its shape and type."""
+        """Writes a tensor. An existing tensor keeps its shape and type."""
         self._scope.set(name, np.asarray(_checks.unmasked('variable "%s"' % name, array)))
         self._shared.pop(name, None)
 
@@ -539,33 +539,33 @@ class Scope:
         self._shared.clear()
 
     def names(self) -> list[str]:
-        """Of all its variables."""
+        """Returns the names of all variables."""
         return self._scope.names()
 
     def shrink(self) -> dict[str, tuple[int, int]]:
-        """Ends a day of the tables with an accessor: shows and clicks decay, rows of little worth and those not seen for long are
-        deleted. Returns (rows left, rows deleted) by table."""
+        """Ends a day for tables with an accessor: shows and clicks decay, and rows with a low score or not seen for long are
+        deleted. Returns (remaining rows, deleted rows) per table."""
         return self._scope.shrink()
 
     @property
     def step(self) -> int:
-        """Batches trained on its parameters since their startup programs ran; loading takes up the count of what was saved."""
+        """Batches trained on its parameters since their startup programs ran. Loading restores the saved count."""
         return self._scope.step
 
     def find_var(self, name: str) -> Optional[ScopeVariable]:
-        """As in Paddle: np.array(scope.find_var("fc_0.w_0").get_tensor()). None when there is none of that name; one that var()
-        made is there, also without a value."""
+        """Finds a variable, as in Paddle: np.array(scope.find_var("fc_0.w_0").get_tensor()). Returns None if it does not exist.
+        Also finds a variable created by var() that has no value yet."""
         name = _checks.text("Scope.find_var: name", name)
         return ScopeVariable(self, name) if name in self._named or name in self.names() else None
 
     def var(self, name: str) -> ScopeVariable:
-        """The variable of that name, made when there is none: without a value, until get_tensor().set or a queue gives it one."""
+        """Returns the variable with this name. A new variable has no value until get_tensor().set or a queue sets it."""
         self._named.add(_checks.text("Scope.var: name", name))
         return ScopeVariable(self, name)
 
 
 class ScopeVariable:
-    """A variable of a scope, as Scope.find_var and Scope.var give it."""
+    """A variable of a scope, returned by Scope.find_var and Scope.var."""
 
     def __init__(self, scope: Scope, name: str) -> None:
         self._scope, self._name = scope, name
@@ -610,18 +610,18 @@ _current = _Current()
 
 
 def default_main_program() -> Program:
-    """The program that layers go to."""
+    """Returns the program that layers append to."""
     return _current.main
 
 
 def default_startup_program() -> Program:
-    """The program that makes its parameters."""
+    """Returns the startup program that initializes the parameters of default_main_program()."""
     return _current.startup
 
 
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Optional[Program] = None) -> Iterator[None]:
-    """Lets layers go to another pair of programs."""
+    """Makes layers append to another pair of programs within `with`."""
     for given in (main_program, startup_program):
         if given is not None:
             _checks.one_of("program_guard", given, Program)
@@ -634,13 +634,13 @@ def program_guard(main_program: Program, startup_program: Optional[Program] = No
 
 
 def global_scope() -> Scope:
-    """The scope that executors use."""
+    """Returns the scope that executors use by default."""
     return _current.scope
 
 
 @contextlib.contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
-    """Lets executors use another scope."""
+    """Makes executors use another scope within `with`."""
     before, _current.scope = _current.scope, _checks.one_of("scope_guard", scope, Scope)
     try:
         yield
@@ -649,22 +649,22 @@ def scope_guard(scope: Scope) -> Iterator[None]:
 
 
 def load_plugin(path: Path) -> None:
-    """Loads a shared object with operators, data feeds or file formats of one's own (docs/plugins.md).
+    """Loads a shared object with custom operators, data feeds or file formats (docs/plugins.md).
 
-    From then on layers.op, jobs, datasets, readers and predictors know them by name, in programs that were begun before,
-    too. It stays loaded until Python ends; loading it again does nothing, even when it was built anew. A ConfigError says
-    why one is refused, and nothing of it is then there. After one whose static constructors threw, end Python: the
-    system's loader stays locked for other threads.
+    layers.op, jobs, datasets, readers and predictors can then use them by name, also in existing programs. The plugin stays
+    loaded until Python ends. Loading it again does nothing, even if it was rebuilt. Raises ConfigError with the reason if
+    the plugin is rejected; nothing is registered then. If its static constructors threw, exit Python, because the
+    system loader stays locked for other threads.
     """
     _millrace.load_plugin(os.fspath(path))
 
 
 def op_types() -> list[str]:
-    """Every operator that `layers.op` knows."""
+    """Returns the types of all operators available to `layers.op`."""
     return _millrace.op_types()
 
 
 def op_info(type: str) -> OpInfo:
-    """What an operator is: {"doc", "inputs": [(name, doc, any number, optional)], "outputs", "attrs": [(name, doc,
-    default, or None for one that must be given)]}."""
+    """Describes an operator: {"doc", "inputs": [(name, doc, any number, optional)], "outputs", "attrs": [(name, doc,
+    default, or None if required)]}."""
     return _millrace.op_info(type)

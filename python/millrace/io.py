@@ -1,4 +1,4 @@
-"""Feeds from generators of Python's: fluid's PyReader and DataLoader, for variables of layers.data. And what fluid.io saves and loads."""
+"""Feeds layers.data variables from Python generators, and contains the save and load functions of fluid.io."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "load_inference_mode
 
 
 class DataFeeder:
-    """Makes of a batch of samples what exe.run is fed with: exe.run(main, feed=DataFeeder([x, y]).feed(samples)).
+    """Converts a batch of samples to a feed: exe.run(main, feed=DataFeeder([x, y]).feed(samples)).
 
-    feed_list  the Variables of layers.data, or their names in `program` (by default the main program at hand)
+    feed_list  Variables of layers.data, or their names in `program` (default: the default main program)
     """
 
     def __init__(self, feed_list: Union[Named, Sequence[Named]], place: Optional[CPUPlace] = None,
@@ -35,20 +35,20 @@ class DataFeeder:
             program.var(given) if isinstance(given, str) else given for given in as_list(feed_list)])
 
     def feed(self, iterable: Iterable[Any]) -> dict[str, Any]:
-        """`iterable` gives the samples of the batch, each a tuple with a value for each variable."""
+        """Returns the feed of a batch. `iterable` yields its samples, each a tuple with one value per variable."""
         return dict(zip([var.name for var in self._variables], _values_of_samples(self._variables, list(iterable))))
 
 
 class PyReader:
-    """Feeds variables with what a generator gives, which a thread reads ahead.
+    """Feeds variables from a generator that a background thread reads ahead.
 
-    feed_list    the Variables of layers.data
-    capacity     batches that are read ahead
-    iterable     True: `for feed in reader(): exe.run(main, feed=feed)`. False: start() begins a pass, exe.run(main) takes its
-                 next batch and raises EOFException at the end; then reset()
-    return_list  iterable ones give a list of values instead of a list of one dict
+    feed_list    Variables of layers.data
+    capacity     number of batches to read ahead
+    iterable     True: `for feed in reader(): exe.run(main, feed=feed)`. False: start() begins a pass, exe.run(main) reads its
+                 next batch and raises EOFException at the end; then call reset()
+    return_list  if iterable: yields a list of values instead of a list with one dict
 
-    A thread reads ahead with and without use_double_buffer.
+    use_double_buffer is ignored; the thread always reads ahead.
     """
 
     def __init__(self, feed_list: Union[Variable, Sequence[Variable], None] = None, capacity: SupportsIndex = 16,
@@ -66,16 +66,16 @@ class PyReader:
 
     def decorate_sample_generator(self, sample_generator: Callable[[], Iterable[Any]], batch_size: SupportsIndex,
                                   drop_last: bool = True, places: Places = None) -> PyReader:
-        """A function that returns a generator of samples, each a tuple with a value for each variable; batch_size of them are a
-        batch. It is called for each pass."""
+        """Sets a function that returns a generator of samples, each a tuple with one value per variable. Groups batch_size
+        samples into a batch. The function is called once per pass."""
         return self.decorate_sample_list_generator(_batches(sample_generator, batch_size, drop_last), places)
 
     def decorate_sample_list_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> PyReader:
-        """A function that returns a generator of batches, each a list of samples."""
+        """Sets a function that returns a generator of batches, each a list of samples."""
         return self._decorate("decorate_sample_list_generator", reader, places, self._of_samples)
 
     def decorate_batch_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> PyReader:
-        """A function that returns a generator of batches, each a tuple with what exe.run takes for each variable."""
+        """Sets a function that returns a generator of batches, each a tuple with one feed value of exe.run per variable."""
         return self._decorate("decorate_batch_generator", reader, places, self._of_batch)
 
     set_sample_generator = decorate_sample_generator
@@ -90,14 +90,14 @@ class PyReader:
         self._pass = self._begin("start")
 
     def reset(self) -> None:
-        """Ends the pass, wherever it is."""
+        """Ends the current pass at any position."""
         self._check_iterable("reset", False)
         if self._pass is not None:
             self._pass.close()
             self._pass = None
 
     def __call__(self) -> Iterator[list[Any]]:
-        """The feeds of a pass."""
+        """Iterates over the feeds of a pass. Requires iterable=True."""
         self._check_iterable("a loop over it", True)
         return self._feeds(self._begin("a loop over it"))
 
@@ -137,7 +137,7 @@ class PyReader:
                 len(values), len(self._variables)))
         return {var.name: value for var, value in zip(self._variables, values)}
 
-    # What executors ask of it.
+    # Called by executors.
 
     def _next_feed(self, feed: Mapping[Any, Any]) -> dict[str, Any]:
         fed = {name_of(key) for key in feed}
@@ -166,7 +166,7 @@ def _fed_variables(what: str, given: Any) -> list[Variable]:
 
 
 def _values_of_samples(variables: Sequence[Variable], samples: Sequence[Any]) -> list[Any]:
-    """What exe.run takes for each variable."""
+    """Returns the feed value of each variable."""
     columns = _columns(samples, len(variables))
     if not columns:
         raise ConfigError("a batch needs at least one sample")
@@ -175,14 +175,14 @@ def _values_of_samples(variables: Sequence[Variable], samples: Sequence[Any]) ->
 
 
 class DataLoader:
-    """Makes PyReaders by fluid's other name."""
+    """Creates PyReaders with fluid's other name."""
 
     @staticmethod
     def from_generator(feed_list: Union[Variable, Sequence[Variable], None] = None, capacity: SupportsIndex = 16,
                        use_double_buffer: bool = True, iterable: bool = True, return_list: bool = False,
                        use_multiprocess: bool = False, drop_last: bool = True) -> PyReader:
-        """A PyReader; its set_sample_generator, set_sample_list_generator or set_batch_generator says what it gives. drop_last is
-        about several places, of which there is one; set_sample_generator has its own."""
+        """Creates a PyReader. Set its generator with set_sample_generator, set_sample_list_generator or set_batch_generator.
+        drop_last is ignored, because it applies to several places; set_sample_generator has its own drop_last."""
         if use_multiprocess:
             raise ConfigError("DataLoader.from_generator: use_multiprocess: the generator runs in a thread; leave it out")
         return PyReader(feed_list, capacity, use_double_buffer, iterable, return_list)
@@ -190,12 +190,12 @@ class DataLoader:
 
 def batch(reader: Callable[[], Iterable[T]], batch_size: SupportsIndex,
           drop_last: bool = False) -> Callable[[], Iterator[list[T]]]:
-    """A function that gives lists of batch_size of what another one's generator gives."""
+    """Returns a reader function that groups the items of another reader into lists of batch_size."""
     return _batches(reader, batch_size, drop_last)
 
 
 def shuffle(reader: Callable[[], Iterable[T]], buf_size: SupportsIndex) -> Callable[[], Iterator[T]]:
-    """A function that gives what another one's generator gives, buf_size of it at a time in an order of Python's random."""
+    """Returns a reader function that shuffles the items of another reader in blocks of buf_size with Python's random."""
     def made() -> Iterator[T]:
         for some in _batches(reader, buf_size, False)():
             random.shuffle(some)
@@ -204,7 +204,7 @@ def shuffle(reader: Callable[[], Iterable[T]], buf_size: SupportsIndex) -> Calla
 
 
 class _ReadAhead:
-    """Runs a generator in a thread, a number of items ahead of who takes them."""
+    """Runs a generator in a thread, up to `capacity` items ahead of the consumer."""
 
     _END = object()
 

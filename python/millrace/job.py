@@ -1,4 +1,4 @@
-"""Jobs: what `trainer --trainer_desc=FILE` runs, from Python."""
+"""Jobs: run from Python what `trainer --trainer_desc=FILE` runs."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Callbacks = Union[Callback, Iterable[Callback]]
 
 
 class Job:
-    """A training job, a TrainerDesc in text format (docs/config.md has every field).
+    """A training job: a TrainerDesc in text format (docs/config.md lists every field).
 
         report = millrace.Job("configs/wide_deep.prototxt", overrides=["thread_num=8"], output_dir="out").run()
         print(report.metrics["auc"])
 
-    A mistake anywhere in it is a ConfigError with every mistake, its place, and what was probably meant.
+    An invalid job raises ConfigError, which lists every mistake with its position and the probable intent.
     """
 
     def __init__(self, file: Path, overrides: Iterable[str] = (), output_dir: Path = "") -> None:
-        """Reads and compiles `file`; no data yet. `overrides` are PATH=VALUE, as after --set."""
+        """Reads and compiles `file`. No data is read at this point. `overrides` are PATH=VALUE strings, as for --set."""
         self._start(os.fspath(file), None, overrides, output_dir)
 
     @classmethod
     def from_text(cls, text: str, overrides: Iterable[str] = (), output_dir: Path = "", origin: str = "job") -> Job:
-        """The same of a text at hand; `origin` stands for the file's name in messages."""
+        """Compiles a job from a string. Messages use `origin` as the file name."""
         job = cls.__new__(cls)
         job._start(origin, text, overrides, output_dir)
         return job
@@ -55,18 +55,18 @@ class Job:
     def run(self, resume: Path = "never", verbose: bool = True, model: str = "last", callbacks: Callbacks = ()) -> Report:
         """Trains to the end and returns a Report.
 
-        `resume` is "never", "auto" (the newest whole checkpoint of output_dir) or a checkpoint's folder; with "auto", an `infer`
-        job scores with the parameters of the last step, or with model="best" with those of the best evaluation.
+        `resume` is "never", "auto" (the newest intact checkpoint in output_dir) or a checkpoint folder. With "auto", an `infer`
+        job scores with the parameters of the last step, or of the best evaluation if model="best".
 
-        Ctrl-C ends the run within a second, with a checkpoint where there is an output_dir, and raises KeyboardInterrupt; on ranks
-        SIGTERM and SIGUSR1 do, too. Other Python threads run meanwhile. A second run starts anew.
+        Ctrl-C stops the run within a second, writes a checkpoint if output_dir is set, and raises KeyboardInterrupt. On ranks,
+        SIGTERM and SIGUSR1 do the same. The call releases the GIL. Calling run again starts over.
 
-        `callbacks` are functions that are called with the dict of each pass and of each evaluation: kind ("pass" or "evaluation"),
-        epoch, metrics. One that raises StopTraining ends the run there, as a success; another exception ends it with that. While
-        the job runs, a callback or another thread that calls run, fit, save_model or parameter of it gets a ConfigError.
+        `callbacks` are functions called with a dict after each pass and each evaluation: kind ("pass" or "evaluation"), epoch,
+        metrics. Raising StopTraining ends the run successfully; any other exception ends the run and propagates. Calling run,
+        fit, save_model or parameter of a running job, from a callback or another thread, raises ConfigError.
 
-        Fetched values are printed on sys.stdout and kept in Report.history; what else is to be said goes to the logger "millrace"
-        of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.
+        Fetched values are printed on sys.stdout and kept in Report.history. All other output goes to Python's logger "millrace"
+        (INFO), or to sys.stderr if the logger has no handler. verbose=False suppresses both.
         """
         sys.stdout.flush()
         with _ranks.ended_as_by_ctrl_c():
@@ -75,24 +75,24 @@ class Job:
 
     def fit(self, data: Data, eval_data: Union[Data, Mapping[str, Data], None] = None, resume: Path = "never",
             verbose: bool = True, callbacks: Callbacks = ()) -> Report:
-        """Trains on rows in memory, as run() does on files, and returns a Report.
+        """Trains on rows in memory instead of files and returns a Report.
 
             job = millrace.Job("census.prototxt", output_dir="out")
             report = job.fit(frame, eval_data=other)
             scores = millrace.Predictor("out/model").predict(other)
 
-        `data` is a data frame of pandas, polars or pyarrow, whatever else has __arrow_c_stream__, a dict of arrays, tensors
-        or lists by column, Parquet files (a path, a pattern or a folder, by pyarrow), or an iterable of such, whose rows are all
-        kept. The job's features make slots of its columns by their names, as of CSV: the model takes files with these
-        columns as well. Null, None and NaT are missing, and NaN where it stands for that (pandas, numpy, lists; not
-        Arrow and polars, which have null). What the job says of files to train on does not count.
-        `eval_data` is what evaluations measure, in place of eval.filelist: a frame, or a dict of frames by name, which are the
-        job's sets of these names (eval.set) or further ones.
+        `data` is a pandas, polars or pyarrow data frame, any object with __arrow_c_stream__, a dict of arrays, tensors or lists
+        keyed by column, Parquet files (a path, pattern or folder; requires pyarrow), or an iterable of these, whose rows are all
+        kept. The job's features read columns by name, as from CSV, so the model also accepts files with these
+        columns. Null, None and NaT are missing values. NaN is missing in pandas, numpy and lists, but not in
+        Arrow and polars, which have null. The job's own training files are ignored.
+        `eval_data` replaces eval.filelist: a frame, or a dict of frames keyed by the name of an evaluation set, either one from
+        the job (eval.set) or an additional one.
 
-        Values stay where they are, as far as the frame has them in Arrow's form or numpy's; rows are made by the job's threads.
-        The job keeps the frame until it runs anew or is gone; with an InMemoryDataset it has the rows made of it as well.
-        A value that a feature does not take is a DataError with row (from 0), column and value. `resume`, `verbose`,
-        `callbacks`, Ctrl-C and a second call are those of run().
+        Values in Arrow or numpy layout are not copied; the job's threads build the rows.
+        The job keeps the frame until its next run or until it is deleted. An InMemoryDataset also keeps the rows built from it.
+        A value that a feature rejects raises DataError with row (from 0), column and value. `resume`, `verbose`,
+        `callbacks`, Ctrl-C and repeated calls work as in run().
         """
         wanted = self._job.columns()
         functions = _functions(callbacks)
@@ -109,23 +109,23 @@ class Job:
         return Report(**self._job.fit(frame, evaluated, os.fspath(resume), not verbose, functions))
 
     def save_model(self, folder: Path) -> None:
-        """Writes the model as it stands after a run, or after one that Ctrl-C ended, for Predictor(folder). A folder that
-        holds something else than a model is not replaced."""
+        """Saves the current model, after a run or an interrupt, for Predictor(folder). Does not replace a folder that contains
+        anything other than a model. Raises ConfigError while the job is running."""
         self._job.save_model(os.fspath(folder))
 
-    def parameter(self, name: str) -> Any:  # which of the two, who calls it knows
-        """A copy of a parameter after run(): "h.w_0" of the fc layer "h" is an array [inputs, outputs], a table that grows is
-        TableRows(keys, values)."""
+    def parameter(self, name: str) -> Any:  # the caller knows which of the two types it is
+        """Returns a copy of a parameter after run(). For example, "h.w_0" of the fc layer "h" is an array [inputs, outputs]. A
+        table without a fixed vocabulary is returned as TableRows(keys, values)."""
         return _array_or_rows(self._job.parameter(name))
 
     @property
     def config(self) -> str:
-        """The job with overrides and defaults written out, as text."""
+        """The job as text, with overrides and defaults applied."""
         return self._job.config_text
 
     @property
     def ops(self) -> str:
-        """The operators that a batch runs, a line each."""
+        """The operators that run per batch, one per line."""
         return self._job.ops()
 
 

@@ -1,6 +1,6 @@
-"""Layers: functions that append operators to the default main program and return what they compute.
+"""Layers: functions that append operators to the default main program and return their outputs.
 
-Names and arguments are those of Paddle's fluid.layers. What does not fit raises ConfigError at the call.
+Names and arguments follow Paddle's fluid.layers. Invalid arguments raise ConfigError at the call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ += _sequences.__all__
 __all__ += _tensors.__all__
 
 
-# Layers of Paddle that are not here: what to do instead.
+# Unsupported layers of Paddle and their replacements.
 _INSTEAD = {
     "data_norm": "batch_norm and layer_norm are; a program of Paddle that has data_norm is brought by "
                  "scripts/export_from_paddle.py (docs/from_paddle.md)",
@@ -72,11 +72,11 @@ def data(name: str, shape: Iterable[Optional[SupportsIndex]], dtype: DTypeLike, 
 
 def data(name: str, shape: Iterable[Optional[SupportsIndex]], append_batch_size: Any = True, dtype: Any = None,
          lod_level: SupportsIndex = 0) -> Variable:
-    """A slot of the input: the variable that batches are fed to. Also data(name, shape, dtype, lod_level), as fluid.data has them.
+    """Adds an input slot: a variable fed with batches. Also accepts data(name, shape, dtype, lod_level), like fluid.data.
 
-    shape      of a row, [13]; a -1 for the batch is put before it unless there is one. With lod_level 1 (sparse slots, any
-               number of values in a row) the variable is [values, 1].
-    dtype      "float32", as by default, or "int64" for ids and classes
+    shape      shape of a row, such as [13]; -1 for the batch is prepended unless the shape contains it. With lod_level 1
+               (sparse slots, any number of values per row) the variable is [values, 1].
+    dtype      "float32" (default), or "int64" for ids and classes
     """
     program = default_main_program()
     if not isinstance(append_batch_size, bool):
@@ -103,24 +103,24 @@ def embedding(input: Variable, size: Sequence[Optional[SupportsIndex]], is_spars
               padding_idx: Optional[SupportsIndex] = None, param_attr: ParamLike = None, dtype: str = "float32",
               per_slot: bool = False, optimizer: Optional[Optimizer] = None, out_of_range: Optional[str] = None,
               initial_rows: Optional[int] = None, accessor: Optional[str] = None) -> Variable:
-    """Rows of a table by id: [values, dim], or [batch, dim] of a dense slot [batch, 1].
+    """Looks up table rows by id. Returns [values, dim], or [batch, dim] for a dense slot [batch, 1].
 
-    size          [vocabulary, dim], or [None, dim] for a table that takes any id from 0 to 2**64 - 1 and grows
-    padding_idx   the id whose row is zero and stays zero
-    param_attr    equal names share a table
-    is_sparse     True says that fleet's distributed_optimizer may let its rows lie on the ranks (docs/fleet.md)
-    is_distributed True makes the table one that grows, whose rows lie on the ranks of a job that has some: it takes any id, and
-                  the vocabulary bounds none
-    per_slot      a growing table keeps equal ids of two slots apart
-    optimizer     the rule of this table, by default that of minimize
+    size          [vocabulary, dim], or [None, dim] for a growing table, which accepts any id from 0 to 2**64 - 1
+    padding_idx   the id whose row is zero and is never updated
+    param_attr    parameter settings; layers with the same parameter name share a table
+    is_sparse     True: fleet's distributed_optimizer may distribute the rows over ranks (docs/fleet.md)
+    is_distributed True: makes the table grow and, in a job with ranks, distributes its rows; it accepts any id, and the
+                  vocabulary is not a limit
+    per_slot      True: a growing table keeps equal ids of different slots apart
+    optimizer     the optimizer of this table; default: that of minimize
     out_of_range  "ERROR", "ZERO" or "MODULO" for ids beyond the vocabulary
-    accessor      text of Paddle's TableAccessorParameter, "" for its defaults: rows of a growing table count shows and clicks and
-                  learn by rules of their own. size is [None, 3 + embedx_dim], and continuous_value_model follows, which is told
-                  the shows and clicks of the batch
+    accessor      Paddle's TableAccessorParameter as text, "" for its defaults: rows of a growing table count shows and clicks
+                  and use their own optimizer. size is [None, 3 + embedx_dim]. A continuous_value_model layer must follow,
+                  which gets the shows and clicks of the batch
 
-    Gradients are sparse, whatever is_sparse says: rows that a batch does not touch get none. Most rules then leave them as they
-    are. Of a table with a vocabulary Adam moves them nevertheless, by their running means, unless its lazy_mode is True, and
-    Momentum, LarsMomentum, DecayedAdagrad, RMSProp, Adamax, Adadelta, Lamb and penalties move every row at each step.
+    Gradients are always sparse, regardless of is_sparse: rows that a batch does not use get no gradient, and most optimizers
+    do not change them. In a table with a vocabulary, Adam still updates them from its running means unless lazy_mode is True.
+    Momentum, LarsMomentum, DecayedAdagrad, RMSProp, Adamax, Adadelta, Lamb and regularization update every row at each step.
     """
     if dtype != "float32":
         raise ConfigError("embedding: rows are float32, not %s" % dtype)
@@ -188,10 +188,10 @@ def embedding(input: Variable, size: Sequence[Optional[SupportsIndex]], is_spars
 def fc(input: Union[Variable, Sequence[Variable]], size: SupportsIndex, num_flatten_dims: SupportsIndex = 1,
        param_attr: ParamLike = None, bias_attr: BiasLike = None, act: Optional[str] = None,
        name: Optional[str] = None) -> Variable:
-    """Fully connected: act(input W + b), [batch, size]. Several inputs have a W each; their products are added.
+    """Adds a fully connected layer: act(input W + b), [batch, size]. Each input has its own W; the products are added.
 
-    bias_attr=False leaves b out. Parameters are NAME.w_0 (NAME.w_1, ... for more inputs) and NAME.b_0; a second layer of that
-    name has new ones, NAME.w_1. Layers share those that param_attr and bias_attr name.
+    bias_attr=False omits b. Parameters are NAME.w_0 (NAME.w_1, ... for more inputs) and NAME.b_0. A second layer with the same
+    name gets new parameters, NAME.w_1. Layers share parameters that have the same name in param_attr or bias_attr.
     """
     inputs = as_list(input)
     if not inputs:
@@ -222,19 +222,19 @@ def fc(input: Union[Variable, Sequence[Variable]], size: SupportsIndex, num_flat
 
 
 def concat(input: Union[Variable, Sequence[Variable]], axis: int = 0, name: Optional[str] = None) -> Variable:
-    """Sets variables side by side along an axis: along axis 1 [batch, a] and [batch, b] become [batch, a + b]; along 0, as by
-    default, [n, a] and [m, a] become [n + m, a]."""
+    """Concatenates variables along an axis. With axis 1, [batch, a] and [batch, b] become [batch, a + b]. With axis 0 (default),
+    [n, a] and [m, a] become [n + m, a]."""
     return op("concat", {"X": as_list(input)}, {"axis": axis}, name=name)
 
 
 def mean(x: Variable, name: Optional[str] = None) -> Variable:
-    """The mean of all values, [1]."""
+    """Returns the mean of all values, [1]."""
     return op("mean", {"X": x}, name=name)
 
 
 def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: Optional[int] = None, name: Optional[str] = None,
             dropout_implementation: str = "downgrade_in_infer") -> Variable:
-    """Sets a random part to zero while training; the shape of x."""
+    """Sets random elements to zero during training. Returns the shape of x."""
     attrs = {"dropout_prob": dropout_prob, "is_test": is_test, "dropout_implementation": dropout_implementation}
     if seed is not None:
         attrs.update(seed=seed, fix_seed=True)
@@ -242,7 +242,7 @@ def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: Optio
 
 
 def softmax(input: Variable, use_cudnn: bool = False, name: Optional[str] = None, axis: int = -1) -> Variable:
-    """Probabilities along an axis, by its name; the shape of input, [batch, classes] as a rule. use_cudnn changes nothing."""
+    """Returns probabilities along an axis, in the shape of input. Pass axis by keyword. use_cudnn is ignored."""
     if not isinstance(use_cudnn, bool):
         raise ConfigError("softmax: use_cudnn stands second, as in fluid, and is a bool, not %r; give axis by its name" % (
             use_cudnn,))
@@ -251,31 +251,31 @@ def softmax(input: Variable, use_cudnn: bool = False, name: Optional[str] = None
 
 def scale(x: Variable, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Optional[str] = None,
           name: Optional[str] = None) -> Variable:
-    """scale * x + bias of every value, or scale * (x + bias) without bias_after_scale; act of it, by its name; the shape of x."""
+    """Returns scale * x + bias, or scale * (x + bias) if bias_after_scale is False, then applies act. Keeps the shape of x."""
     return activate(op("scale", {"X": x}, {"scale": scale, "bias": bias, "bias_after_scale": bias_after_scale},
                        name=name if act is None else None), act, "scale", name)
 
 
 def clip(x: Variable, min: float, max: float, name: Optional[str] = None) -> Variable:
-    """Values held within [min, max]."""
+    """Clips values to [min, max]."""
     return op("clip", {"X": x}, {"min": min, "max": max}, name=name)
 
 
 def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
            name: Optional[str] = None) -> Variable:
-    """alpha * x y: [..., m, k] and [..., k, n] become [..., m, n]; transpose_x takes [..., k, m], transpose_y [..., n, k]."""
+    """Returns alpha * x y: [..., m, k] and [..., k, n] become [..., m, n]. transpose_x: x is [..., k, m]. transpose_y: y is [..., n, k]."""
     return op("matmul", {"X": x, "Y": y}, {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": alpha}, name=name)
 
 
 def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: Optional[str] = None) -> Variable:
-    """x y as matrices, cut behind so many axes: [batch, k] and [k, n] become [batch, n]."""
+    """Multiplies x and y as matrices, split after *_num_col_dims axes: [batch, k] and [k, n] become [batch, n]."""
     return op("mul", {"X": x, "Y": y}, {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}, name=name)
 
 
 def reshape(x: Variable, shape: Iterable[SupportsIndex], actual_shape: None = None, act: Optional[str] = None,
             inplace: bool = False, name: Optional[str] = None) -> Variable:
-    """The same values in another shape; 0 keeps an axis, -1 takes what is left: [batch, 6] by [0, 2, -1] is [batch, 2, 3]. Then
-    act, by its name. Nothing is copied in either case of inplace."""
+    """Returns the values in a new shape and applies act. 0 keeps an axis and -1 infers it: [batch, 6] with [0, 2, -1] becomes
+    [batch, 2, 3]. Never copies values, regardless of inplace."""
     if actual_shape is not None:
         raise ConfigError("reshape: actual_shape: give sizes as shape, with -1 for what is left, not %r" % (actual_shape,))
     sizes = as_ints(_checks.listed("reshape: shape", shape, "sizes"), "reshape: shape")
@@ -284,17 +284,17 @@ def reshape(x: Variable, shape: Iterable[SupportsIndex], actual_shape: None = No
 
 
 def transpose(x: Variable, perm: Iterable[int], name: Optional[str] = None) -> Variable:
-    """Axes in another order: [a, b, c] by the perm [0, 2, 1] is [a, c, b]."""
+    """Reorders axes: [a, b, c] with perm [0, 2, 1] becomes [a, c, b]."""
     return op("transpose2", {"X": x}, {"axis": list(perm)}, ["Out", "XShape"], name=name)[0]
 
 
 def squeeze(input: Variable, axes: Iterable[int], name: Optional[str] = None) -> Variable:
-    """Without axes of size 1: [batch, 1, 3] by the axes [1] is [batch, 3]."""
+    """Removes axes of size 1: [batch, 1, 3] with axes [1] becomes [batch, 3]."""
     return op("squeeze2", {"X": input}, {"axes": list(axes)}, ["Out", "XShape"], name=name)[0]
 
 
 def unsqueeze(input: Variable, axes: Union[SupportsIndex, Sequence[SupportsIndex]], name: Optional[str] = None) -> Variable:
-    """With new axes of size 1: [batch, 3] by the axes [1] is [batch, 1, 3]."""
+    """Inserts axes of size 1: [batch, 3] with axes [1] becomes [batch, 1, 3]."""
     return op("unsqueeze2", {"X": input}, {"axes": as_ints(axes)}, ["Out", "XShape"], name=name)[0]
 
 
@@ -302,13 +302,13 @@ expand_dims = unsqueeze
 
 
 def slice(input: Variable, axes: Iterable[int], starts: Iterable[int], ends: Iterable[int]) -> Variable:
-    """A part: input[starts:ends] along the axes."""
+    """Returns the slice input[starts:ends] along the axes."""
     return op("slice", {"Input": input}, {"axes": list(axes), "starts": list(starts), "ends": list(ends)})
 
 
 def split(input: Variable, num_or_sections: Union[int, Sequence[int]], dim: int = -1,
           name: Optional[str] = None) -> list[Variable]:
-    """Equal parts, or parts of these sizes, along an axis; a list: [batch, 6] in 3 is three of [batch, 2]."""
+    """Splits along an axis into equal parts or given sizes. Returns a list: [batch, 6] split in 3 gives three [batch, 2]."""
     attrs: dict[str, Any]
     if isinstance(num_or_sections, int):
         count, attrs = num_or_sections, {"num": num_or_sections, "axis": dim}
@@ -319,12 +319,12 @@ def split(input: Variable, num_or_sections: Union[int, Sequence[int]], dim: int 
 
 
 def stack(x: Union[Variable, Sequence[Variable]], axis: int = 0, name: Optional[str] = None) -> Variable:
-    """Variables of one shape along a new axis: n of [batch, a] become [n, batch, a], along axis 1 [batch, n, a]."""
+    """Stacks variables of one shape along a new axis: n times [batch, a] becomes [n, batch, a], or with axis 1 [batch, n, a]."""
     return op("stack", {"X": as_list(x)}, {"axis": axis}, ["Y"], name=name)
 
 
 def sums(input: Union[Variable, Sequence[Variable]], out: Optional[Variable] = None) -> Variable:
-    """The sum of a list of variables of one shape, which it has; in `out` if it is given."""
+    """Returns the sum of variables of one shape, in the same shape. Writes to `out` if given."""
     return op("sum", {"X": as_list(input)}, None, None if out is None else {"Out": out})
 
 
@@ -332,7 +332,7 @@ sum = sums
 
 
 def topk(input: Variable, k: int, name: Optional[str] = None) -> tuple[Variable, Variable]:
-    """(the k largest values of each row, their columns): both [batch, k] of [batch, n], the second int64."""
+    """Returns (the k largest values of each row, their columns as int64). For [batch, n] both are [batch, k]."""
     return op("top_k", {"X": input}, {"k": k}, ["Out", "Indices"], name=name)
 
 
@@ -354,7 +354,7 @@ def _unary(type: str) -> _Unary:
     def layer(x: Variable, name: Optional[str] = None) -> Variable:
         return op(type, {"X": x}, name=name)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = "%s of every value; the shape of x." % type
+    layer.__doc__ = "Applies %s to every value. Keeps the shape of x." % type
     return layer
 
 
@@ -364,8 +364,8 @@ def _elementwise(type: str) -> _Elementwise:
             return op(type, {"X": x, "Y": y}, {"axis": axis}, name=name)
         return activate(op(type, {"X": x, "Y": y}, {"axis": axis}), act, type, name)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = ("%s of two variables, in the shape of x; the axes of y are those of x from `axis` on, by default the last "
-                     "ones: [batch, n] takes [batch, n] and [n], and with axis=0 [batch]." % type)
+    layer.__doc__ = ("Applies %s to two variables. Returns the shape of x. y matches the axes of x starting at `axis`, by default the "
+                     "last ones: for x [batch, n], y is [batch, n] or [n], or [batch] with axis=0." % type)
     return layer
 
 
@@ -375,8 +375,8 @@ def _reduce(type: str) -> _Reduce:
         return op(type, {"X": input}, {"dim": [0] if dim is None else as_ints(dim), "keep_dim": keep_dim,
                                        "reduce_all": dim is None}, name=name)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = ("%s over the axes `dim`, which go, or stay with size 1 with keep_dim: [batch, n] by 1 is [batch]; by default "
-                     "over all, [1]." % type)
+    layer.__doc__ = ("Applies %s over the axes `dim` and removes them, or keeps them with size 1 if keep_dim is set: [batch, n] with dim "
+                     "1 gives [batch]. Default: all axes, [1]." % type)
     return layer
 
 

@@ -1,11 +1,11 @@
-"""Rules that turn gradients into updates. Gradients and updates are made by the compiler of the programs' jobs.
+"""Optimizers: how gradients become updates. The compiler adds the gradient and update operators to a program.
 
-Every optimizer has, after its own arguments, those that all of them share:
+Every optimizer accepts these arguments after its own:
 
-regularization  one of millrace.regularizer, for parameters whose ParamAttr names none
-name            as Paddle takes it; changes nothing
-grad_clip       one of millrace.clip, done before the penalty of regularization
-parameter_list  the only parameters to train, as Variables or names; by default all that are trainable
+regularization  one of millrace.regularizer, for parameters whose ParamAttr does not set one
+name            ignored; exists for compatibility with Paddle
+grad_clip       one of millrace.clip, applied before regularization
+parameter_list  the parameters to train, as Variables or names; default: all trainable parameters
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSP
 
 
 class Schedule:
-    """A learning rate that changes with the batches trained since the startup program ran; the first is step 0."""
+    """A learning rate schedule over the batches trained since the startup program ran. The first batch is step 0."""
 
     def __init__(self, rate: SupportsFloat, text: str, warmup: str = "") -> None:
         self.rate, self.text, self.warmup = _checks.number("learning_rate", rate), text, warmup
@@ -57,15 +57,15 @@ def inverse_time_decay(learning_rate: SupportsFloat, decay_steps: int, decay_rat
 
 def polynomial_decay(learning_rate: SupportsFloat, decay_steps: int, end_learning_rate: SupportsFloat = 0.0001,
                      power: SupportsFloat = 1.0, cycle: bool = False) -> Schedule:
-    """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with cycle it starts over when it has come to the
-    end, each time over decay_steps more."""
+    """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with cycle it restarts when it reaches the end, each
+    time over decay_steps more steps."""
     return Schedule(learning_rate, "polynomial { decay_steps: %d end_rate: %r power: %r cycle: %s }" % (
         decay_steps, float(end_learning_rate), float(power), flag(cycle)))
 
 
 def cosine_decay(learning_rate: SupportsFloat, step_each_epoch: int, epochs: int,
                  end_learning_rate: SupportsFloat = 0.0) -> Schedule:
-    """Falls to the end along half a cosine, over step_each_epoch * epochs steps, at the end of each epoch."""
+    """Decays to end_learning_rate along half a cosine over step_each_epoch * epochs steps, updated once per epoch."""
     return Schedule(learning_rate, "cosine { decay_steps: %d end_rate: %r stair_steps: %d }" % (
         step_each_epoch * epochs, float(end_learning_rate), step_each_epoch))
 
@@ -76,16 +76,16 @@ def noam_decay(d_model: int, warmup_steps: int, learning_rate: SupportsFloat = 1
 
 
 def piecewise_decay(boundaries: Iterable[int], values: Sequence[SupportsFloat]) -> Schedule:
-    """values[i] before the step boundaries[i], the last one after."""
+    """values[i] before step boundaries[i], and the last value afterwards."""
     return Schedule(values[0], "piecewise { boundaries: [%s] rates: [%s] }" % (
         ", ".join("%d" % step for step in boundaries), ", ".join(repr(float(rate)) for rate in values)))
 
 
 def linear_lr_warmup(learning_rate: Rate, warmup_steps: int, start_lr: Optional[SupportsFloat] = None,
                      end_lr: Optional[SupportsFloat] = None) -> Schedule:
-    """Starts low: rises from start_lr to end_lr in so many steps; then comes learning_rate, a number or one of the above,
-    whose steps are counted from the first one on. Without start_lr and end_lr it rises from 0 to the rate, and the steps
-    of learning_rate are counted from there."""
+    """Rises from start_lr to end_lr over warmup_steps steps, then follows learning_rate, a number or schedule whose steps
+    count from the first batch. If start_lr and end_lr are omitted, rises from 0 to learning_rate, whose steps then
+    count from the end of the warmup. Raises ConfigError if only one of the two is given."""
     inner = learning_rate if isinstance(learning_rate, Schedule) else Schedule(learning_rate, "")
     if (start_lr is None) != (end_lr is None):
         raise ConfigError("linear_lr_warmup: start_lr and end_lr go together")
@@ -99,11 +99,11 @@ def linear_lr_warmup(learning_rate: Rate, warmup_steps: int, start_lr: Optional[
 
 Rate = Union[SupportsFloat, Schedule]
 Attribute = Union[str, float, Sequence[float]]
-Minimized = tuple[list[Variable], list[tuple[Variable, Variable]]]  # nothing, and (parameter, gradient)
+Minimized = tuple[list[Variable], list[tuple[Variable, Variable]]]  # an empty list, and (parameter, gradient) pairs
 
 
 class Optimizer:
-    """What the rules have in common."""
+    """Base class of optimizers."""
 
     def __init__(self, rule: str, rate_field: str, learning_rate: Rate, settings: Mapping[str, SupportsFloat],
                  regularization: Optional[Regularizer], grad_clip: Optional[Clip],
@@ -131,14 +131,14 @@ class Optimizer:
     def minimize(self, loss: Variable, startup_program: Optional[Program] = None,
                  parameter_list: Optional[Iterable[Named]] = None,
                  no_grad_set: Optional[Iterable[Named]] = None) -> Minimized:
-        """Appends gradients and updates of every trainable parameter that the loss depends on, tables too. Once a program.
+        """Appends gradients and updates for every trainable parameter and table that the loss depends on. Once per program.
 
-        loss             one float
-        startup_program  as Paddle takes it: the loss's program has one alone
-        parameter_list   the only parameters to train, Variables or names, instead of the optimizer's
-        no_grad_set      Variables or names that get no gradient
+        loss             a scalar float Variable
+        startup_program  ignored; the program of the loss has exactly one
+        parameter_list   the parameters to train, Variables or names; overrides the optimizer's
+        no_grad_set      Variables or names without a gradient
 
-        Returns ([], [(parameter, gradient)]) as Variables; the gradients as they are before clipping and penalties.
+        Returns ([], [(parameter, gradient)]) as Variables, with gradients before clipping and regularization.
         """
         if not isinstance(loss, Variable):
             raise ConfigError("minimize: the loss is a Variable, not %r" % (loss,))
@@ -157,7 +157,7 @@ class Optimizer:
         return [], [(Variable(program, parameter), Variable(program, gradient)) for parameter, gradient in pairs]
 
     def _text_for(self, program: Program) -> str:
-        """The OptimizerDesc for a program."""
+        """Returns the OptimizerDesc for a program."""
         return self.text
 
     def __repr__(self) -> str:
@@ -174,7 +174,7 @@ class SGD(Optimizer):
 
 class Momentum(Optimizer):
     """v = momentum * v + g; w -= learning_rate * v, or with use_nesterov w -= learning_rate * (g + momentum * v).
-    Not for tables that grow: give those a rule of their own."""
+    Not for growing tables: give them their own optimizer."""
 
     def __init__(self, learning_rate: Rate = 0.01, momentum: SupportsFloat = 0.9, use_nesterov: bool = False,
                  regularization: Optional[Regularizer] = None, name: Optional[str] = None, grad_clip: Optional[Clip] = None,
@@ -184,9 +184,9 @@ class Momentum(Optimizer):
 
 
 class LarsMomentum(Optimizer):
-    """Momentum whose rate suits the length of each parameter:
+    """Momentum with a learning rate scaled by the norm of each parameter:
     r = learning_rate * lars_coeff * |w| / (|g| + lars_weight_decay * |w|);
-    v = momentum * v + r * (g + lars_weight_decay * w); w -= v. Not for tables that grow."""
+    v = momentum * v + r * (g + lars_weight_decay * w); w -= v. Not for growing tables."""
 
     def __init__(self, learning_rate: Rate = 0.01, momentum: SupportsFloat = 0.9, lars_coeff: SupportsFloat = 0.001,
                  lars_weight_decay: SupportsFloat = 0.0005, regularization: Optional[Regularizer] = None,
@@ -209,7 +209,7 @@ class Adagrad(Optimizer):
 
 
 class DecayedAdagrad(Optimizer):
-    """s = decay * s + (1 - decay) * g * g; w -= learning_rate * g / (sqrt(s) + epsilon). Not for tables that grow."""
+    """s = decay * s + (1 - decay) * g * g; w -= learning_rate * g / (sqrt(s) + epsilon). Not for growing tables."""
 
     def __init__(self, learning_rate: Rate = 0.01, decay: SupportsFloat = 0.95, epsilon: SupportsFloat = 1e-6,
                  regularization: Optional[Regularizer] = None, name: Optional[str] = None, grad_clip: Optional[Clip] = None,
@@ -219,8 +219,8 @@ class DecayedAdagrad(Optimizer):
 
 
 class RMSProp(Optimizer):
-    """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v. When centered, the
-    square of the mean gradient is taken off s. Not for tables that grow."""
+    """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v. If centered, the
+    square of the mean gradient is subtracted from s. Not for growing tables."""
 
     def __init__(self, learning_rate: Rate = 0.01, rho: SupportsFloat = 0.95, epsilon: SupportsFloat = 1e-6,
                  momentum: SupportsFloat = 0.0, centered: bool = False, regularization: Optional[Regularizer] = None,
@@ -232,8 +232,8 @@ class RMSProp(Optimizer):
 
 
 class Adam(Optimizer):
-    """Running means of gradients and of their squares. With lazy_mode, a table's rows that a batch does not touch stay
-    as they are."""
+    """Uses running means of gradients and of squared gradients. With lazy_mode, table rows that a batch does not use are
+    not updated."""
 
     def __init__(self, learning_rate: Rate = 0.001, beta1: SupportsFloat = 0.9, beta2: SupportsFloat = 0.999,
                  epsilon: SupportsFloat = 1e-8, regularization: Optional[Regularizer] = None, name: Optional[str] = None,
@@ -246,7 +246,7 @@ class Adam(Optimizer):
 
 class Adamax(Optimizer):
     """m = beta1 * m + (1 - beta1) * g; u = max(|g|, beta2 * u + epsilon); w -= learning_rate / (1 - beta1 ^ step) * m / u.
-    Not for tables that grow."""
+    Not for growing tables."""
 
     def __init__(self, learning_rate: Rate = 0.001, beta1: SupportsFloat = 0.9, beta2: SupportsFloat = 0.999,
                  epsilon: SupportsFloat = 1e-8, regularization: Optional[Regularizer] = None, name: Optional[str] = None,
@@ -257,7 +257,7 @@ class Adamax(Optimizer):
 
 class Adadelta(Optimizer):
     """s = rho * s + (1 - rho) * g * g; d = sqrt((u + epsilon) / (s + epsilon)) * g; u = rho * u + (1 - rho) * d * d;
-    w -= learning_rate * d, as in Paddle 2; Paddle 1 takes the rate for 1. Not for tables that grow."""
+    w -= learning_rate * d, as in Paddle 2; Paddle 1 uses a rate of 1. Not for growing tables."""
 
     def __init__(self, learning_rate: Rate = 0.001, epsilon: SupportsFloat = 1e-6, rho: SupportsFloat = 0.95,
                  regularization: Optional[Regularizer] = None, name: Optional[str] = None, grad_clip: Optional[Clip] = None,
@@ -267,10 +267,10 @@ class Adadelta(Optimizer):
 
 
 class Lamb(Optimizer):
-    """Adam with a penalty, whose rate suits the length of each parameter: d = Adam's quotient + lamb_weight_decay * w;
-    w -= learning_rate * |w| / |d| * d. Not for tables that grow.
+    """Adam with weight decay and a learning rate scaled by the norm of each parameter: d = Adam's quotient + lamb_weight_decay * w;
+    w -= learning_rate * |w| / |d| * d. Not for growing tables.
 
-    exclude_from_weight_decay_fn  a function of a parameter (a Variable): True for one without penalty, whose step is Adam's
+    exclude_from_weight_decay_fn  called with a parameter (a Variable); True: no weight decay, and the step is Adam's
     """
 
     def __init__(self, learning_rate: Rate = 0.001, lamb_weight_decay: SupportsFloat = 0.01, beta1: SupportsFloat = 0.9,
@@ -295,8 +295,8 @@ class Lamb(Optimizer):
 
 class Ftrl(Optimizer):
     """FTRL-Proximal with Paddle's numerics, n the sum of squared gradients: weights of z within [-l1, l1] are 0, others
-    (l1 * sign(z) - z) / (sqrt(n) / learning_rate + 2 * l2). With `beta` those of prototxt jobs (McMahan et al. 2013), which
-    divide by (beta + sqrt(n)) / learning_rate + l2. Another lr_power p than -0.5 has n ^ -p for sqrt(n)."""
+    (l1 * sign(z) - z) / (sqrt(n) / learning_rate + 2 * l2). With `beta`, weights are as in prototxt jobs (McMahan et al. 2013),
+    which divide by (beta + sqrt(n)) / learning_rate + l2. If lr_power p is not -0.5, n ^ -p replaces sqrt(n)."""
 
     def __init__(self, learning_rate: Rate = 0.05, l1: SupportsFloat = 0.0, l2: float = 0.0, lr_power: SupportsFloat = -0.5,
                  regularization: Optional[Regularizer] = None, name: Optional[str] = None, beta: Optional[SupportsFloat] = None,
@@ -308,10 +308,10 @@ class Ftrl(Optimizer):
 
 
 class Custom(Optimizer):
-    """An operator of a plugin that updates parameters. Not for tables that grow.
+    """Updates parameters with an operator from a plugin. Not for growing tables.
 
-    class_name  its type
-    attrs       its attributes by name; those that are left out have its defaults
+    class_name  type of the operator
+    attrs       attributes keyed by name; missing attributes use the defaults of the operator
     """
 
     def __init__(self, class_name: str, learning_rate: Rate = 0.01, attrs: Optional[Mapping[str, Attribute]] = None,
@@ -324,7 +324,7 @@ class Custom(Optimizer):
 
 
 def _value_text(what: str, value: Attribute) -> str:
-    """The field of an OpDescAttr that holds a value."""
+    """Returns the OpDescAttr field for a value."""
     if isinstance(value, (list, tuple)):
         kind = "floats" if any(isinstance(one, float) for one in value) else "ints"
         return "%s: [%s]" % (kind, ", ".join(repr(_checks.number(what, one)) for one in value))
@@ -351,14 +351,14 @@ CustomOptimizer = Custom
 
 
 class PipelineOptimizer:
-    """Minimizes by another optimizer, and lets train_from_dataset run the program as a pipeline (docs/training.md, Pipelines).
+    """Minimizes with another optimizer and makes train_from_dataset run the program as a pipeline (docs/training.md).
 
-    cut_list          for each section the Variables that it hands on; the last section takes the rest, and its entry ([loss],
-                      as fluid asks for) says nothing
-    place_list        CPUPlaces, one a section, or as in fluid forth and back: 2 * sections - 1
-    concurrency_list  threads, as many entries; a section has those of its way forth or back, whichever are more
-    queue_size        micro-batches that may wait between two sections
-    num_microbatches  batches whose gradients are averaged before an update
+    cut_list          per section, the Variables passed to the next one; the last section runs the rest, and its entry ([loss],
+                      required by fluid) is ignored
+    place_list        CPUPlaces, one per section, or as in fluid forward and backward: 2 * sections - 1
+    concurrency_list  threads, with as many entries; a section uses the larger of its forward and backward entries
+    queue_size        maximum number of micro-batches waiting between two sections
+    num_microbatches  number of batches whose gradients are averaged per update
     """
 
     def __init__(self, optimizer: Optimizer, cut_list: Optional[Iterable[Iterable[Variable]]] = None,
@@ -389,7 +389,7 @@ class PipelineOptimizer:
     def minimize(self, loss: Variable, startup_program: Optional[Program] = None,
                  parameter_list: Optional[Iterable[Named]] = None,
                  no_grad_set: Optional[Iterable[Named]] = None) -> Minimized:
-        """As Optimizer.minimize."""
+        """Same as Optimizer.minimize, and sets up the pipeline."""
         result = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
         sections = []
         for index, (cut, threads) in enumerate(zip(self._cuts, self._concurrency)):

@@ -1,4 +1,4 @@
-"""Scores from a saved model."""
+"""Scores rows with a saved model."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ class Slot(NamedTuple):
     name: str
     dtype: str  #: "uint64" (ids) or "float"
     is_dense: bool
-    width: int  #: values in every row of a dense slot; 0 of a sparse one
-    is_needed: bool  #: a score depends on it
+    width: int  #: values per row of a dense slot; 0 for a sparse slot
+    is_needed: bool  #: whether the score depends on the slot
 
 
 class Predictor:
-    """A model that a run saved (OUTPUT_DIR/model), or one of Paddle's save_inference_model.
+    """A model saved by a run (OUTPUT_DIR/model) or by Paddle's save_inference_model.
 
         scores = millrace.Predictor("out/model").predict({"dense": x, "C1": [[7], [8, 9]]})   # float32, [rows]
 
-    Scores are those of the program `predictor`. Where the model was trained without zeros of sparse slots (zeros: DROP),
-    they are left out of lines and columns alike, and a MillraceWarning says how many. Any number of threads may use one object.
+    Scores equal those of the program `predictor`. If the model was trained without zeros in sparse slots (zeros: DROP), zeros
+    in lines and columns are dropped, and a MillraceWarning reports how many. Any number of threads can share one object.
 
-    A model of several losses scores a row by each: scores are [rows, losses], and `predictions` has the losses' names.
+    A model with several losses returns one score per loss: [rows, losses]. `predictions` lists the names of the losses.
     """
 
     def __init__(self, folder: Path, feed: Union[str, Iterable[str]] = "offline", prediction: str = "",
                  data_desc: Optional[str] = None) -> None:
-        """`feed` is "offline" (ids, as in training), "online" (the pooled embeddings that the model was saved with), or a list of
-        variables of the program that are fed in place of what computes them, dense slots here; `prediction` chooses among several
-        that a model of Paddle returns, or the one of several losses by its name; `data_desc`, a DataFeedDesc as text, stands for the model's own."""
+        """Loads the model in `folder`. `feed` is "offline" (ids, as in training), "online" (the pooled embeddings that the model
+        was saved with), or a list of program variables to feed as dense slots instead of computing them. `prediction` selects a
+        prediction of a Paddle model, or one of several losses. `data_desc`, a DataFeedDesc as text, replaces the model's."""
         folder = _checks.path("Predictor: folder", folder)
         given = [] if isinstance(feed, str) else [_checks.text("Predictor: feed", one) for one in _checks.listed(
             "Predictor: feed", feed, 'variables\' names, "offline" or "online"')]
         fed = "offline" if given else _checks.text("Predictor: feed", feed)
         self._given = (os.path.abspath(folder), given or feed, prediction, data_desc)
         self._predictor = _millrace.Predictor(folder, fed, given, prediction, data_desc)
-        self._seen = _seen(self._given[0])  # behind the loading, which refuses a pipe or a device before it is opened
+        self._seen = _seen(self._given[0])  # after loading, which rejects a pipe or a device before it is opened
         for warning in self._predictor.warnings():
             warnings.warn(warning, MillraceWarning, stacklevel=2)
         self.slots = [Slot(s["name"], s["type"], s["is_dense"], s["width"], s["is_needed"])
                       for s in self._predictor.slots()]
-        #: Names of the columns of scores: of the losses, or the one variable; of more than two classes with the class, "y[0]".
+        #: Names of the score columns: losses, or the only variable, with the class ("y[0]") for more than two classes.
         self.predictions = self._predictor.predictions()
         self._by_name = {slot.name: slot for slot in self.slots}
         self._words = self._predictor.word_columns()
@@ -63,20 +63,20 @@ class Predictor:
         self._warned: set[str] = set()
 
     def __reduce__(self) -> tuple[Callable[..., Predictor], tuple[Any, ...]]:
-        """For pickle, and so for processes of a pool: the folder's path, from which the model is loaded again. One that has
-        changed since this one was loaded is refused there."""
+        """Pickles the folder's path, for example for a process pool; unpickling loads the model again. Unpickling raises
+        ConfigError if the model has changed since."""
         return _reloaded, (*self._given, self._seen)
 
     def predict_lines(self, lines: Union[str, bytes, bytearray, Iterable[Union[str, bytes]]],
                       without: Union[str, Iterable[str]] = ()) -> NDArray[np.float32]:
-        """Scores lines of MultiSlot text: a str or bytes of whole lines, or an iterable of lines. float32, [rows], of several
-        losses or more than two classes [rows, predictions].
+        """Scores MultiSlot lines: a str or bytes of whole lines, or an iterable of lines. Returns float32 [rows], or [rows,
+        predictions] for several losses or more than two classes.
 
-        A model whose features read CSV, JSON lines or libsvm takes such lines, raw as they were trained on, with the header
-        first where files have one.
-        They are parsed as they are: the model's pipe_command is not run. Blank lines are passed over. `without` names
-        slots that the lines lack, for example the label. A line that does not parse is a DataError with its number.
-        A MillraceWarning says that scores are not finite, or that a column of words writes numbers or truth values otherwise
+        A model whose features read CSV, JSON lines or libsvm accepts raw lines in the training format, starting with the header
+        if the files have one.
+        Lines are parsed directly: the model's pipe_command does not run. Blank lines are skipped. `without` lists slots
+        missing from the lines, for example the label. A malformed line raises DataError with its line number.
+        A MillraceWarning reports scores that are not finite, and string columns that write numbers or booleans differently
         than in training (5.0 for 5, True for 1).
         """
         if isinstance(lines, (bytes, bytearray)):
@@ -95,17 +95,17 @@ class Predictor:
 
     def predict(self, columns: Rows,
                 by_slot: bool = False) -> NDArray[np.float32]:
-        """Scores rows in memory. float32, [rows], of several losses or more than two classes [rows, predictions].
+        """Scores rows in memory. Returns float32 [rows], or [rows, predictions] for several losses or more than two classes.
 
-        A model whose features make slots of columns takes these raw, as Job.fit does: a data frame of pandas, polars or
-        pyarrow, or a dict of arrays or lists by column. Columns that only the label needs may be left out, others count for
-        nothing. `by_slot=True` gives such a model values by slot.
+        A model whose features read columns accepts raw columns, like Job.fit: a pandas, polars or pyarrow data frame, or a
+        dict of arrays or lists keyed by column. Columns used only for the label can be omitted, and extra columns are
+        ignored. Use `by_slot=True` to pass per-slot values to such a model.
 
-        Other models take a dict of values by slot.
-        A dense slot of width w takes an array [rows, w], or [rows] where w is 1. A sparse slot takes a list with a
-        sequence of values for each row, an array [rows] or [rows, k] (k values in every row), or
-        create_lod_tensor(values, [lengths]): values end to end, and how many of them each row has. Ids are 0 to 2**64 - 1;
-        floats that are not finite are a MillraceWarning. Slots that no score depends on may be left out.
+        Other models accept a dict of values keyed by slot.
+        For a dense slot of width w, pass an array [rows, w], or [rows] if w is 1. For a sparse slot, pass a list with one
+        sequence of values per row, an array [rows] or [rows, k] (k values per row), or create_lod_tensor(values, [lengths]):
+        concatenated values and the number of values per row. Ids range from 0 to 2**64 - 1. Floats that are not
+        finite cause a MillraceWarning. Slots that do not affect a score can be omitted.
         """
         if self._predictor.has_features() and not by_slot and (isinstance(columns, Mapping) or _frames.is_frame(columns)):
             without = [slot.name for slot in self.slots if not slot.is_needed]
@@ -152,7 +152,7 @@ class Predictor:
         return scores
 
     def _finite(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The scores, with a warning where some are not finite."""
+        """Returns the scores and warns if some are not finite."""
         odd = np.flatnonzero(~np.isfinite(scores))
         if odd.size:
             warnings.warn("%d of %d scores are not finite; the first: %s of row %d (rows count from 0)" % (
@@ -160,7 +160,7 @@ class Predictor:
         return scores
 
     def _left_out(self, name: str) -> Slot:
-        """The slot of `without`; of a name that is a column's, names the slots that are made of it."""
+        """Returns the slot for a name in `without`. If the name is a column, the error lists the slots that read it."""
         if name not in self._by_name and self._predictor.has_features():
             readers = [slot for slot in self.slots
                        if name in self._predictor.columns([other.name for other in self.slots if other is not slot])]
@@ -179,7 +179,7 @@ class Predictor:
 
 
 def _seen(folder: str) -> list[Any]:
-    """What tells the model of a folder, or of a prefix, from another one: our own by what MODEL says of all files."""
+    """Fingerprints the model in a folder or with a prefix: the content of MODEL if it exists, else file sizes and times."""
     try:
         with open(os.path.join(folder, "MODEL"), "rb") as file:
             return [file.read()]
@@ -188,13 +188,13 @@ def _seen(folder: str) -> list[Any]:
     parent, prefix = (folder, "") if os.path.isdir(folder) else os.path.split(folder)
     names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
     paths = [os.path.join(parent, name) for name in names if name.startswith(prefix)]
-    found = [(path, os.stat(path)) for path in paths if os.path.exists(path)]  # a link may lead nowhere
+    found = [(path, os.stat(path)) for path in paths if os.path.exists(path)]  # skips dangling links
     return [(os.path.basename(path), stat.st_size, stat.st_mtime_ns) for path, stat in found]
 
 
 def _reloaded(folder: str, feed: Union[str, Iterable[str]], prediction: str, data_desc: Optional[str],
               seen: list[Any]) -> Predictor:
-    """What pickle calls."""
+    """Loads the model when unpickling."""
     predictor = Predictor(folder, feed, prediction, data_desc)
     if predictor._seen != seen:
         raise ConfigError('the model in "%s" is another one than the Predictor was pickled with; load the new one by '
@@ -209,7 +209,7 @@ def _line(given: object, number: int) -> bytes:
 
 
 def _column(slot: Slot, given: Any) -> tuple[np.ndarray, Optional[NDArray[np.int64]], int]:
-    """(values of the slot's type end to end, offsets or None, rows)."""
+    """Returns (concatenated values of the slot's type, offsets or None, rows)."""
     if slot.is_dense:
         values = _values(slot, _checks.unmasked('slot "%s"' % slot.name, given))
         rows = values.shape[0] if values.ndim else 1

@@ -1,4 +1,4 @@
-"""Arrays from Python into programs that feed themselves."""
+"""Readers for programs that read their own data, and queues that feed them arrays from Python."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ Shapes = Sequence[Sequence[SupportsIndex]]  # one for each output
 Places = Union[CPUPlace, Sequence[CPUPlace], None]
 _Call = tuple["PyArrayFeedQueue", Callable[[], bool]]
 
-# The pushes and pops that are under way, by thread: (queue, whether it has to wait).
+# Pushes and pops in progress, keyed by thread: (queue, whether it has to wait).
 _calls: dict[int, _Call] = {}
-os.register_at_fork(after_in_child=_calls.clear)  # a child has none of those threads
+os.register_at_fork(after_in_child=_calls.clear)  # a forked child has none of those threads
 
 
 class PyArrayFeedQueue:
-    """A blocking queue of a fixed capacity. Any number of threads may push and pop; waiting leaves others alone.
+    """A blocking queue with a fixed capacity. Any number of threads can push and pop; waiting does not block other threads.
 
-    Each push holds one array for each shape. Arrays come out first in, first out, each once, over the memory that they
-    were pushed with: nothing is copied, so leave an array alone after it was pushed. Made by a PyArrayFeedQueueHolder.
+    Each push contains one array per shape. Arrays are returned first in, first out, exactly once, and share memory with the
+    pushed arrays: nothing is copied, so do not modify an array after pushing it. Created by a PyArrayFeedQueueHolder.
     """
 
     def __init__(self, *made: object) -> None:
@@ -70,12 +70,12 @@ class PyArrayFeedQueue:
         raise TypeError("a PyArrayFeedQueue cannot be copied")
 
     def push(self, array_tuple: Union[ArrayLike, DLPack, Sequence[Union[ArrayLike, DLPack]]]) -> None:
-        """Waits while the queue is full, then puts a tuple of arrays into it.
+        """Waits while the queue is full, then pushes a tuple of arrays.
 
-        Takes numpy arrays, pyarrow arrays, pandas columns, and what speaks DLPack or the buffer protocol; contiguous ones
-        of the right dtype without a copy. ConfigError for another shape or dtype, and for an id below 0 that a table is asked
-        for, by run where the table comes later; CancelledError after close. Floats that are not finite are a MillraceWarning
-        with their place, and end a run that trains by them.
+        Accepts numpy arrays, pyarrow arrays, pandas columns, and objects with DLPack or the buffer protocol. Contiguous arrays
+        of the right dtype are not copied. Raises ConfigError for a wrong shape or dtype, and for a table id below 0 (at run if
+        the table is added later), and CancelledError after close. Floats that are not finite cause a MillraceWarning with
+        their position, and end a run that trains on them.
         """
         is_taken = self._queue.try_push(array_tuple)
         if is_taken:
@@ -108,8 +108,8 @@ class PyArrayFeedQueue:
             _calls.pop(thread, None)
 
     def pop(self) -> Optional[tuple[np.ndarray, ...]]:
-        """Waits while the queue is empty, then takes a tuple of arrays; None at the end of a pass, and when the queue was closed
-        and all were taken."""
+        """Waits while the queue is empty, then returns a tuple of arrays. Returns None at the end of a pass, and once a closed
+        queue is empty."""
         arrays = self._queue.try_pop()
         if arrays is not None:
             return arrays or None
@@ -123,7 +123,7 @@ class PyArrayFeedQueue:
             _calls.pop(thread, None)
 
     def end_pass(self) -> None:
-        """Ends the pass, and leaves the queue open for the next one: behind what was pushed, pop gives None once, and a reader
+        """Ends the pass and keeps the queue open for the next one. After the pushed arrays, pop returns None once, and a reader
         is at its end until it starts over. Waits while the queue is full."""
         try:
             self._queue.end_pass()
@@ -131,7 +131,7 @@ class PyArrayFeedQueue:
             raise error from self._raised
 
     def reopen(self) -> None:
-        """Opens a queue that was closed again, empty, for another pass. Does nothing while it is open."""
+        """Reopens a closed queue, empty, for another pass. Does nothing if the queue is open."""
         if self._queue.is_closed():
             self._raised, self._ended, self._left, self._no_ids = None, False, 0, {}
             self._queue.reopen()
@@ -139,26 +139,26 @@ class PyArrayFeedQueue:
                 self._reader._start_over()
 
     def _is_looked_up(self, number: int) -> bool:
-        """Whether a table is asked for what arrays of this number hold."""
+        """Returns whether the arrays at this position contain table ids."""
         looked_up = self._reader.program._looked_up if self._reader is not None else ()
         return any(names[number] in looked_up for names in self._outputs if number < len(names))
 
     def _check_ids(self) -> None:
-        """Before a run: refuses what was pushed before the program asked a table for it."""
+        """Before a run: rejects invalid ids that were pushed before the program looked them up."""
         for number, error in list(self._no_ids.items()):
             if self._is_looked_up(number):
                 raise ConfigError("%s, which was pushed into the queue of \"%s\"; reset the reader, or reopen() the closed queue, to "
                                   "empty it" % (error, self._outputs[0][number]))
 
     def expect(self, producers: SupportsIndex) -> None:
-        """Says how many producers push within `with queue:`: the last of so many that leaves closes it. By default it is the
-        last that is within."""
+        """Sets how many producers use `with queue:`. The last of them closes the queue when it leaves. Default: the queue closes
+        when no producer is inside."""
         self._expected = _checks.whole("expect: producers", producers, 1)
 
     def close(self, error: Union[BaseException, type[BaseException], None] = None) -> None:
-        """Ends the queue for both sides: no push from now on, and no pop after the last array.
+        """Closes the queue: push is no longer allowed, and pop ends after the last array.
 
-        With an exception, that is what the other side sees: CancelledError, raised from it.
+        If an exception is given, the other side gets a CancelledError raised from it.
         """
         if isinstance(error, type) and issubclass(error, BaseException):
             error = error()
@@ -180,7 +180,7 @@ class PyArrayFeedQueue:
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> Literal[False]:
-        """`with queue:` around each producer closes it when the last one leaves (expect), and at once by an exception."""
+        """Closes the queue when the last producer leaves `with queue:` (see expect), or immediately on an exception."""
         with self._producers:
             self._inside -= 1
             self._left += 1
@@ -190,30 +190,30 @@ class PyArrayFeedQueue:
         return False
 
     def size(self) -> int:
-        """Pushes that wait to be popped."""
+        """Returns the number of pushes not yet popped."""
         return self._queue.size()
 
     __len__ = size
 
     def capacity(self) -> int:
-        """Pushes that it holds at most."""
+        """Returns the maximum number of pushes in the queue."""
         return self._queue.capacity()
 
     def is_full(self) -> bool:
-        """The next push waits."""
+        """Returns whether the next push would wait."""
         return self._queue.is_full()
 
     def is_empty(self) -> bool:
-        """The next pop waits."""
+        """Returns whether the next pop would wait."""
         return self._queue.is_empty()
 
     def is_closed(self) -> bool:
-        """close was called; arrays may be left."""
+        """Returns whether close was called. The queue can still contain arrays."""
         return self._queue.is_closed()
 
     @property
     def shapes(self) -> list[tuple[tuple[int, ...], str]]:
-        """[((-1, 3), "float32"), ...]: what a push holds."""
+        """Returns the shapes and dtypes of a push: [((-1, 3), "float32"), ...]."""
         return self._queue.shapes()
 
     def _training_failed(self, error: BaseException) -> None:
@@ -224,7 +224,7 @@ class PyArrayFeedQueue:
 
 
 class PyArrayFeedQueueHolder:
-    """What a scope's variable keeps: a queue that is made once its capacity and shapes are known."""
+    """Holder of a queue in a scope variable. The queue is created once its capacity and shapes are known."""
 
     def __init__(self, holder: Optional[_millrace.ArrayQueueHolder] = None) -> None:
         self._holder = holder or _millrace.ArrayQueueHolder()
@@ -235,8 +235,8 @@ class PyArrayFeedQueueHolder:
 
     def init_once(self, capacity: SupportsIndex, dims: Shapes, place: Optional[CPUPlace] = None,
                   dtypes: Optional[Iterable[DTypeLike]] = None) -> None:
-        """Makes the queue. `dims` has a shape for each array, -1 for any size; `dtypes` their types, by default
-        "float32". A second call is AlreadyExistsError."""
+        """Creates the queue. `dims` contains one shape per array, with -1 for any size, and `dtypes` the types (default:
+        "float32"). Raises AlreadyExistsError on a second call."""
         if place is not None:
             _checks.one_of("init_once: place", place, CPUPlace)
         shapes = _sizes("init_once: dims", dims)
@@ -254,14 +254,14 @@ class PyArrayFeedQueueHolder:
         self._feeder = PyArrayFeedQueue(self._holder.feeder())
 
     def feeder(self) -> Union[PyArrayFeedQueue, Any]:  # who has called init_once need not ask for None
-        """The queue; None before init_once."""
+        """Returns the queue, or None before init_once."""
         return self._feeder
 
 
 class Reader:
-    """A reader variable of a program, made once by its startup program. read_file takes its next item.
+    """A reader variable of a program, created by its startup program. read_file returns its next item.
 
-    shapes, dtypes, lod_levels say what an item holds. One that was made of py_array_reader may get its arrays from a
+    shapes, dtypes and lod_levels describe an item. A reader created by py_array_reader can get its arrays from a
     generator, as in fluid:
 
         reader.decorate_batch_generator(lambda: ((x, y) for x, y in day))
@@ -272,7 +272,7 @@ class Reader:
         except millrace.EOFException:
             reader.reset()              # and start() again
 
-    train_from_reader(main, epochs=3) starts it itself.
+    train_from_reader(main, epochs=3) starts the reader automatically.
     """
 
     def __init__(self, program: Program, name: str, shapes: list[list[int]], dtypes: list[str], lod_levels: list[int]) -> None:
@@ -287,12 +287,12 @@ class Reader:
         return 'Reader("%s": %s)' % (self.name, items)
 
     def decorate_batch_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> None:
-        """What pushes: a function that returns a generator of batches, each a tuple with an array for each output. It is called for
-        each pass."""
+        """Sets a function that returns a generator of batches, each a tuple with one array per output. The function is called
+        once per pass."""
         self._decorate("decorate_batch_generator", reader, places, lambda batch: batch)
 
     def decorate_sample_list_generator(self, reader: Callable[[], Iterable[Any]], places: Places = None) -> None:
-        """The same of a function whose generator gives batches as lists of samples, each a tuple with a value for each output."""
+        """Sets a function whose generator yields batches as lists of samples, each a tuple with one value per output."""
         def stacked(samples: Sequence[Any]) -> list[np.ndarray]:
             pushed = self._passes.queue.shapes if self._passes is not None else []
             return [_stacked(column, shape, dtype, "output %d" % i)
@@ -301,7 +301,7 @@ class Reader:
 
     def decorate_sample_generator(self, sample_generator: Callable[[], Iterable[Any]], batch_size: SupportsIndex,
                                   drop_last: bool = True, places: Places = None) -> None:
-        """The same of a function whose generator gives one sample after another, batch_size of which are a batch."""
+        """Sets a function whose generator yields single samples, which are grouped into batches of batch_size."""
         self.decorate_sample_list_generator(_batches(sample_generator, batch_size, drop_last), places)
 
     decorate_tensor_provider = decorate_batch_generator
@@ -311,14 +311,14 @@ class Reader:
     set_sample_generator = decorate_sample_generator
 
     def start(self) -> None:
-        """Begins a pass: calls the generator's function and pushes what it gives. Without one, opens a queue that was closed, for
-        who pushes."""
+        """Begins a pass: calls the generator function and pushes its batches. If no generator is set, reopens a closed queue
+        for other producers."""
         if self._passes is None:
             return  # files need nobody
         self._passes.start()
 
     def reset(self) -> None:
-        """Ends the pass, wherever it is, so that the next one may start: what was pushed of it is dropped. Parameters stay."""
+        """Ends the current pass and drops its pushed batches, so the next pass can start. Parameters do not change."""
         if self._passes is None:
             self._restart()
         else:
@@ -349,7 +349,7 @@ class Reader:
 
 
 class _Passes:
-    """Pushes what a generator gives into a queue, a pass after another, from a thread of its own."""
+    """Pushes the batches of a generator into a queue, pass by pass, from its own thread."""
 
     def __init__(self, queue: PyArrayFeedQueue) -> None:
         self.queue, self._epochs = queue, 0
@@ -419,8 +419,8 @@ class _Passes:
 
 def init_py_array_feed_queue(var: ScopeVariable, capacity: SupportsIndex, shapes: Shapes, place: Optional[CPUPlace] = None,
                              dtypes: Optional[Iterable[DTypeLike]] = None) -> PyArrayFeedQueue:
-    """Makes the PyArrayFeedQueue of a variable of a scope, as global_scope().var(name) gives it, and returns it: what the
-    operator create_py_array_reader looks for by its feeder_name."""
+    """Creates and returns the PyArrayFeedQueue of a scope variable, such as global_scope().var(name). The operator
+    create_py_array_reader finds it with its feeder_name."""
     holder = PyArrayFeedQueueHolder(_checks.one_of("init_py_array_feed_queue: var", var, ScopeVariable)._queue_holder())
     holder.init_once(capacity, shapes, place, dtypes)
     return holder.feeder()
@@ -428,11 +428,11 @@ def init_py_array_feed_queue(var: ScopeVariable, capacity: SupportsIndex, shapes
 
 def py_array_reader(capacity: SupportsIndex, shapes: Shapes, place: Optional[CPUPlace] = None,
                     dtypes: Optional[Iterable[DTypeLike]] = None) -> tuple[Reader, PyArrayFeedQueue]:
-    """A reader of what Python pushes, and its queue: (Reader, PyArrayFeedQueue).
+    """Creates a reader of arrays pushed from Python. Returns (Reader, PyArrayFeedQueue).
 
-    The queue stands in global_scope(); make both before the startup program runs there. The reader is at the end of a pass where
-    queue.end_pass() or close() was called. It starts over with what is pushed next: into the queue, or after reset() or
-    queue.reopen() into one that was closed. Ids are 0 to 2**64 - 1; where a table is asked for them, an array of uint64 holds those of 64 bits.
+    The queue is stored in global_scope(); create both before the startup program runs there. A pass of the reader ends where
+    queue.end_pass() or close() was called. The next pass starts with the next push, after reset() or queue.reopen() if the queue
+    was closed. Ids range from 0 to 2**64 - 1; for table lookups, pass ids of 64 bits as uint64.
     """
     program = default_main_program()
     name = unique_name.of_process("py_array_feed_queue")
@@ -460,8 +460,8 @@ def py_reader(capacity: SupportsIndex, shapes: Shapes, dtypes: Sequence[DTypeLik
 def open_files(filenames: Union[Path, Iterable[Path]], shapes: Shapes, dtypes: Sequence[DTypeLike],
                lod_levels: Optional[Sequence[int]] = None, thread_num: int = 1, buffer_size: int = 100, format: str = "",
                names: Optional[Iterable[str]] = None) -> Reader:
-    """A reader of many files, an example at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
-    suffix. `names` are the fields that TFRecord and OFRecord files hold for the outputs. docs/readers.md has the formats."""
+    """Creates a reader of files, one example at a time: CSV, RecordIO, libsvm and others, chosen by name prefix ("csv:part-0")
+    or suffix. `names` are the TFRecord or OFRecord fields of the outputs. docs/readers.md lists the formats."""
     attrs = dict(_described("open_files", shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
                  buffer_size=buffer_size, format=format)
     if names is not None:
@@ -471,7 +471,7 @@ def open_files(filenames: Union[Path, Iterable[Path]], shapes: Shapes, dtypes: S
 
 def random_data_generator(low: SupportsFloat, high: SupportsFloat, shapes: Shapes,
                           lod_levels: Optional[Sequence[int]] = None) -> Reader:
-    """A reader without end of float32 values in [low, high)."""
+    """Creates an endless reader of random float32 values in [low, high)."""
     dtypes = ["float32"] * len(_sizes("shapes", shapes))
     return _make(default_main_program(), "create_random_data_generator", shapes, dtypes, lod_levels,
                  dict(_described("random_data_generator", shapes, dtypes, lod_levels), low=float(low), high=float(high)))
@@ -480,10 +480,10 @@ def random_data_generator(low: SupportsFloat, high: SupportsFloat, shapes: Shape
 def made_by(type: str, attrs: Optional[Mapping[str, Any]] = None, reader: Optional[Reader] = None,
             shapes: Optional[Shapes] = None, dtypes: Optional[Sequence[DTypeLike]] = None,
             lod_levels: Optional[Sequence[int]] = None) -> Reader:
-    """The reader that any operator of such makes, a plugin's for one, as its output Out.
+    """Creates a reader with any reader operator, for example from a plugin. The reader is its output Out.
 
-    reader  what it reads: its input UnderlyingReader; None: files, or what it makes up
-    shapes, dtypes, lod_levels  what an item holds; by default those of `reader`, or float32 without sequences
+    reader  the operator's input UnderlyingReader; None: the operator reads files or generates data
+    shapes, dtypes, lod_levels  contents of an item; default: those of `reader`, or float32 without sequences
     """
     known = {name for name, _, _ in _millrace.op_info(_checks.text("made_by: type", type))["attrs"]}
     program = default_main_program()
@@ -501,29 +501,29 @@ def made_by(type: str, attrs: Optional[Mapping[str, Any]] = None, reader: Option
 
 
 def shuffle(reader: Reader, buffer_size: int, seed: int = 0) -> Reader:
-    """A reader that permutes each buffer_size items of another one, which cannot be read itself from then on."""
+    """Creates a reader that shuffles another one in blocks of buffer_size items. The other one cannot be read directly then."""
     return _decorate("create_shuffle_reader", reader, {"buffer_size": buffer_size, "seed": seed})
 
 
 def batch(reader: Reader, batch_size: int, discard_leftover: bool = False) -> Reader:
-    """A reader that joins batch_size items of another one along axis 0."""
+    """Creates a reader that joins batch_size items of another one along axis 0."""
     made = _decorate("create_batch_reader", reader, {"batch_size": batch_size, "discard_leftover": discard_leftover})
     made.shapes = [[-1] + list(shape[1:]) for shape in reader.shapes]
     return made
 
 
 def multi_pass(reader: Reader, pass_num: int) -> Reader:
-    """A reader that delivers what another one has pass_num times."""
+    """Creates a reader that repeats another one pass_num times."""
     return _decorate("create_multi_pass_reader", reader, {"pass_num": pass_num})
 
 
 def double_buffer(reader: Reader, place: Optional[CPUPlace] = None) -> Reader:
-    """A reader that reads another one ahead in a thread of its own."""
+    """Creates a reader that prefetches another one in its own thread."""
     return _decorate("create_double_buffer_reader", reader, {})
 
 
 def has_next(reader: Reader) -> Variable:
-    """Whether the reader has another item, which is read ahead to know: bool [1], for layers.While and layers.cond."""
+    """Returns whether the reader has another item, by prefetching it: bool [1], for layers.While and layers.cond."""
     program = _checks.one_of("has_next: reader", reader, Reader).program
     name = program.unique_name("has_next")
     program._lines[name] = caller()
@@ -532,14 +532,14 @@ def has_next(reader: Reader) -> Variable:
 
 
 def reset(reader: Reader) -> None:
-    """Starts the reader over, where the program comes to it."""
+    """Appends an operator that restarts the reader."""
     program = _checks.one_of("reset: reader", reader, Reader).program
     program._author.append("reset", [("Reader", [reader.name])], [], {})
 
 
 def read_file(reader: Reader, throw_eof_exp: bool = True) -> Any:
-    """The variables of the reader's next item: a list, or the only one. Past the end of a pass the run is an EOFException;
-    throw_eof_exp=False: the variables then have no rows."""
+    """Returns the variables of the reader's next item: a list, or the only one. At the end of a pass the run raises
+    EOFException, or with throw_eof_exp=False the variables have no rows."""
     program = _checks.one_of("read_file: reader", reader, Reader).program
     stem = program.unique_name("read_file")
     names = ["%s.tmp_%d" % (stem, i) for i in range(len(reader.shapes))]
@@ -609,7 +609,7 @@ def _places(what: str, given: Places) -> None:
 
 
 def _generated(method: str, reader: Callable[[], Iterable[Any]], convert: Callable[[Any], T]) -> Callable[[], Iterator[T]]:
-    """A function that gives the batches of a pass."""
+    """Returns a function that yields the batches of a pass."""
     if not callable(reader):
         raise ConfigError("%s: a function that returns a generator, which is called for each pass, not %r" % (method, reader))
     return lambda: map(convert, reader())
@@ -617,7 +617,7 @@ def _generated(method: str, reader: Callable[[], Iterable[Any]], convert: Callab
 
 def _batches(sample_generator: Callable[[], Iterable[T]], batch_size: SupportsIndex,
              drop_last: bool) -> Callable[[], Iterator[list[T]]]:
-    """A function that gives lists of batch_size samples."""
+    """Returns a function that yields lists of batch_size samples."""
     batch_size = _checks.whole("batch_size", batch_size, 1)
     if not callable(sample_generator):
         raise ConfigError("a function that returns a generator of samples, which is called for each pass, not %r" % (
@@ -634,7 +634,7 @@ def _batches(sample_generator: Callable[[], Iterable[T]], batch_size: SupportsIn
 
 
 def _columns(samples: Sequence[Any], count: int) -> list[tuple[Any, ...]]:
-    """The values of each output or variable, of samples that are tuples of them."""
+    """Transposes samples (tuples) into one sequence of values per output or variable."""
     samples = [sample if isinstance(sample, (list, tuple)) else (sample,) for sample in samples]
     for row, sample in enumerate(samples):
         if len(sample) != count:
@@ -643,7 +643,7 @@ def _columns(samples: Sequence[Any], count: int) -> list[tuple[Any, ...]]:
 
 
 def _stacked(column: Sequence[Any], shape: Sequence[int], dtype: str, what: str) -> np.ndarray:
-    """The samples' values as rows of an array of that type."""
+    """Returns the samples' values as rows of an array of that type."""
     array = _rows(column, shape, dtype, what)
     if np.dtype(dtype).kind in "iu" and array.dtype.kind not in "biu":
         raise ConfigError("%s holds %s; give whole numbers, not %s" % (what, dtype, array.dtype))
@@ -655,7 +655,7 @@ def _stacked(column: Sequence[Any], shape: Sequence[int], dtype: str, what: str)
 
 
 def _rows(column: Sequence[Any], shape: Sequence[int], dtype: str, what: str) -> np.ndarray:
-    """The samples' values as rows of an array, of the type that they have."""
+    """Returns the samples' values as rows of an array with their own type."""
     sizes = [int(size) for size in shape[1:]]
     _checks.unmasked(what, column)
     try:
@@ -688,7 +688,7 @@ def _has_nulls(column: Any) -> bool:
 
 
 def _array(number: int, given: Any) -> np.ndarray:
-    """A C-contiguous array over the same memory, where it can be."""
+    """Returns a C-contiguous array, over the same memory if possible."""
     if type(given) is np.ndarray and given.dtype.kind in "biuf" and given.flags.c_contiguous:
         return given
     if given is None:

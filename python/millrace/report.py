@@ -1,4 +1,4 @@
-"""What a run was like, as Python numbers."""
+"""Results and statistics of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Report"]
 
 
 class InputCounts(TypedDict):
-    """The input of a run: counters are by kind, and left_out says what was left out and why."""
+    """Input statistics of a run. `counters` is keyed by kind, and `left_out` describes skipped input and the reason."""
 
     files: int
     bytes: int
@@ -28,44 +28,44 @@ class InputCounts(TypedDict):
 
 @dataclass(frozen=True)
 class Report:
-    """What a training or evaluation did.
+    """The result of a training or evaluation run.
 
-    `metrics` are those of the last pass, `evaluation` those on the evaluation set (with its `loss`, `examples`, `step`) or
-    None; `passes` and `evaluations` are all of them, with loss and metrics; `history` has what was fetched at each print:
-    {"step": 100, "loss": array([0.6])}, ..., and nothing of a job without fetches. A metric without a value is nan.
+    `metrics` belong to the last pass, `evaluation` to the evaluation set (with `loss`, `examples`, `step`) or is None.
+    `passes` and `evaluations` list all of them, with loss and metrics. `history` contains the fetched values of each print:
+    {"step": 100, "loss": array([0.6])}, ... It is empty for a job without fetches. A metric without a value is nan.
     """
 
-    examples: int  #: trained by this run
+    examples: int  #: examples trained by this run
     batches: int
     seconds: float  #: wall clock of the passes
-    epochs: int  #: that are complete
+    epochs: int  #: completed epochs
     metrics: dict[str, float]
     evaluation: Optional[dict[str, float]]
     workers: int
     examples_per_second: float
-    total_seconds: float  #: with loading, evaluations, checkpoints
-    total_examples: int  #: with those of earlier runs that this one went on from
+    total_seconds: float  #: includes loading, evaluations and checkpoints
+    total_examples: int  #: includes earlier runs that this run resumed
     total_batches: int
     data: InputCounts  #: the input: files, bytes, lines, bad_lines, first_bad_lines, counters by kind, left_out
     stage_seconds: dict[str, float]  #: summed over threads
-    bottleneck: str  #: one sentence on what held the run up
+    bottleneck: str  #: one sentence about the slowest stage
     stopped_early: bool = False
     save_failures: list[str] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
-    #: of each: epoch (1 for the first), examples, seconds, loss, metrics
+    #: each contains: epoch (from 1), examples, seconds, loss, metrics
     passes: list[dict[str, Any]] = field(default_factory=list)
-    evaluations: list[dict[str, Any]] = field(default_factory=list)  #: of each: step, epoch, examples, loss, metrics
-    evaluation_sets: dict[str, dict[str, float]] = field(default_factory=dict)  #: by name, as `evaluation`
-    #: eval.calibration, of each: loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
+    evaluations: list[dict[str, Any]] = field(default_factory=list)  #: each contains: step, epoch, examples, loss, metrics
+    evaluation_sets: dict[str, dict[str, float]] = field(default_factory=dict)  #: keyed by set name, like `evaluation`
+    #: eval.calibration, each has loss, kind, examples, slope and intercept or points and values, logloss and calibration before and after
     calibrations: list[dict[str, Any]] = field(default_factory=list)
-    #: how far values of `metrics` that were counted in steps, such as the AUC of training, may be from the exact ones
+    #: maximum error of `metrics` computed from buckets, such as the training AUC
     metric_bounds: dict[str, float] = field(default_factory=dict)
-    evaluation_bounds: dict[str, float] = field(default_factory=dict)  #: of `evaluation`; empty where all are exact
-    metric_remarks: list[str] = field(default_factory=list)  #: which examples a metric left out, and why one is nan
+    evaluation_bounds: dict[str, float] = field(default_factory=dict)  #: same for `evaluation`; empty if all are exact
+    metric_remarks: list[str] = field(default_factory=list)  #: examples that a metric excluded, and why a metric is nan
 
     @classmethod
     def _of_nothing(cls, workers: int) -> Report:
-        """That of a pass which had nothing to read."""
+        """Returns the report of a pass without input."""
         data: InputCounts = {"files": 0, "bytes": 0, "lines": 0, "bad_lines": 0, "first_bad_lines": [], "counters": {},
                              "left_out": ""}
         return cls(examples=0, batches=0, seconds=0.0, epochs=1, metrics={}, evaluation=None, workers=workers,
@@ -73,10 +73,10 @@ class Report:
                    bottleneck="there were no files")
 
     def plot(self, metrics: Union[str, Iterable[str], None] = None) -> Any:
-        """Draws a metric's course, of passes and of evaluations, in a picture for each metric; needs matplotlib. Returns its
-        figure. `metrics` are names, "loss" among them; by default all."""
+        """Plots metrics over passes and evaluations, one panel per metric, and returns the matplotlib figure. `metrics` are
+        names, including "loss"; default: all. Raises ConfigError if matplotlib is missing or a name is unknown."""
         try:
-            pyplot = importlib.import_module("matplotlib.pyplot")  # who checks types need not have it
+            pyplot = importlib.import_module("matplotlib.pyplot")  # not needed for type checking
         except ImportError:
             raise ConfigError("Report.plot needs matplotlib: pip install matplotlib") from None
         known = self._names()
@@ -97,12 +97,12 @@ class Report:
         return figure
 
     def _names(self) -> list[str]:
-        """The loss, where the job has one, and the metrics."""
+        """Returns "loss", if the job has a loss, and the names of the metrics."""
         has_loss = any(math.isfinite(row.get("loss", math.nan)) for row in [*self.passes, *self.evaluations])
         return (["loss"] if has_loss else []) + [name for name in self.metrics if name != "loss"]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Renders the report as HTML for notebooks."""
         names = self._names()
         rows = [("training, epoch %d" % row["epoch"], row["examples"], row) for row in self.passes[-10:]]
         rows += [("evaluation, step %d" % row["step"], row["examples"], row) for row in self.evaluations[-10:]]

@@ -1,9 +1,9 @@
-"""Paddle's fleet, for scripts that were written for parameter servers (docs/fleet.md).
+"""Paddle's fleet, for scripts written for parameter servers (docs/fleet.md).
 
     import millrace as fluid
     from millrace.fleet import DistributeTranspilerConfig, fleet, role_maker
 
-`fleet` is one object, and the module has its functions, as Paddle 2 has them: `import millrace.fleet as fleet`.
+`fleet` is a single object. As in Paddle 2, the module also provides its functions: `import millrace.fleet as fleet`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyF
 __all__ = ["DistributeTranspilerConfig", "DistributedOptimizer", "DistributedStrategy", "Fleet", "FleetUtil", "MPISymetricRoleMaker",
            "PaddleCloudRoleMaker", "Role", "RoleMakerBase", "StrategyFactory", "UserDefinedRoleMaker", "UtilBase", "fleet", "metrics", "role_maker"]
 
-# Scripts read who they are from what Paddle's launchers set, and mpirun does not: without it each would take itself for trainer 0.
+# Scripts read their trainer id from variables that Paddle's launchers set. mpirun does not, so each would assume trainer 0.
 for _paddles, _theirs in (("PADDLE_TRAINER_ID", ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")),
                           ("PADDLE_TRAINERS_NUM", ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"))):
     for _name in _theirs:
@@ -36,7 +36,7 @@ for _paddles, _theirs in (("PADDLE_TRAINER_ID", ("OMPI_COMM_WORLD_RANK", "PMI_RA
 UtilBase = FleetUtil  # of Paddle 2
 fleet = Fleet()
 
-# Its functions, as Paddle 2 has them.
+# Its functions, as in Paddle 2.
 init = fleet.init
 is_first_worker = fleet.is_first_worker
 worker_index = fleet.worker_index
@@ -65,7 +65,7 @@ shrink = fleet.shrink
 print_table_stat = fleet.print_table_stat
 save_inference_model = fleet.save_inference_model
 
-# Its properties, which __getattr__ asks for.
+# Its properties, resolved by __getattr__.
 util: FleetUtil
 main_program: Program
 startup_program: Program

@@ -1,4 +1,4 @@
-"""The verbs of Paddle's fleet, where no servers are: trainers are ranks, each with a part of every table."""
+"""Paddle's fleet API without servers: trainers are ranks, and each rank stores a shard of every table."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ _INSTEAD = {
 
 
 class Fleet(Instead):
-    """The trainers of a job, of which this process is one. `millrace.fleet` is the only object, by its functions as well.
+    """The trainers of a job, including this process. The only instance is `fleet`; millrace.fleet also provides its functions.
 
-    Every rank that mpirun started trains and has a part of every table; a process that nobody else is with trains all of it.
+    Every rank started by mpirun trains and stores a shard of every table. A single process trains everything.
     """
 
     _what, _instead = "fleet", _INSTEAD
@@ -90,12 +90,12 @@ class Fleet(Instead):
 
     def init(self, role_maker: Optional[RoleMakerBase] = None, is_collective: bool = False,
              strategy: Optional[Strategy] = None) -> Fleet:
-        """Takes this process for what the role maker says. A ConfigError where several trainers were started each by itself.
+        """Sets the role of this process. Raises ConfigError if several trainers were started without mpirun.
 
-        role_maker     of millrace.fleet.role_maker; by default PaddleCloudRoleMaker where TRAINING_ROLE is set, else
-                       MPISymetricRoleMaker
-        is_collective  there are no servers, as is always the case here
-        strategy       that of distributed_optimizer calls that name none
+        role_maker     from millrace.fleet.role_maker; default: PaddleCloudRoleMaker if TRAINING_ROLE is set or is_collective,
+                       else MPISymetricRoleMaker
+        is_collective  True: there are no servers, which is always the case here
+        strategy       default strategy of distributed_optimizer
         """
         if role_maker is None:
             by_environment = is_collective or "TRAINING_ROLE" in os.environ
@@ -109,43 +109,43 @@ class Fleet(Instead):
         return self
 
     def is_first_worker(self) -> bool:
-        """Whether this is trainer 0."""
+        """Returns whether this process is trainer 0."""
         return self._role("is_first_worker").is_first_worker()
 
     def worker_index(self) -> int:
-        """The trainer's number, its rank."""
+        """Returns the index of the trainer, its rank."""
         return self._role("worker_index").worker_index()
 
     def worker_num(self) -> int:
-        """How many train."""
+        """Returns the number of trainers."""
         return self._role("worker_num").worker_num()
 
     def is_worker(self) -> bool:
-        """Whether it trains."""
+        """Returns whether this process is a trainer."""
         return self._role("is_worker").is_worker()
 
     def worker_endpoints(self, to_string: bool = False) -> Union[str, list[str]]:
-        """Addresses of trainers as the role maker has them; nobody listens there."""
+        """Returns the trainer addresses of the role maker, which are not used."""
         return _joined(self._role("worker_endpoints").get_trainer_endpoints(), to_string)
 
     def is_server(self) -> bool:
-        """Whether it was started as one of Paddle's servers."""
+        """Returns whether this process was started as a Paddle server."""
         return self._role("is_server").is_server()
 
     def server_num(self) -> int:
-        """How many servers the role maker names; none of them is asked for anything."""
+        """Returns the number of servers in the role maker, which are not used."""
         return self._role("server_num").server_num()
 
     def server_index(self) -> int:
-        """Which of them this process was started as."""
+        """Returns the server index of this process."""
         return self._role("server_index").server_index()
 
     def server_endpoints(self, to_string: bool = False) -> Union[str, list[str]]:
-        """Addresses of servers as the role maker has them; nobody listens there."""
+        """Returns the server addresses of the role maker, which are not used."""
         return _joined(self._role("server_endpoints").get_pserver_endpoints(), to_string)
 
     def split_files(self, files: Iterable[T]) -> list[T]:
-        """The files of this trainer, as util.get_file_shard deals them."""
+        """Returns the files of this trainer, assigned by util.get_file_shard."""
         return self.util.get_file_shard(files)
 
     def barrier_worker(self) -> None:
@@ -154,7 +154,7 @@ class Fleet(Instead):
         _ranks.barrier()
 
     def all_reduce_worker(self, input: ArrayLike, output: np.ndarray) -> None:
-        """Writes the sum of the trainers' arrays of one axis to `output`."""
+        """Sums the one-dimensional arrays of all trainers into `output`."""
         self._role("all_reduce_worker")
         _ranks.write_to(output, self.util.all_reduce(input), "fleet.all_reduce_worker")
 
@@ -168,7 +168,7 @@ class Fleet(Instead):
         """The module millrace.fleet.metrics: sums, AUC and errors over all trainers."""
         return metrics
 
-    # Their lives.
+    # Life cycle.
 
     def init_worker(self, scopes: object = None) -> None:
         """Waits for the other trainers."""
@@ -177,9 +177,9 @@ class Fleet(Instead):
         _ranks.barrier()
 
     def init_server(self, model_dir: Optional[Path] = None, **kwargs: object) -> None:
-        """Of a server: nothing, as it has nothing. Of a trainer: the startup program goes on from the folder: whenever
-        exe.run(fleet.startup_program) made the parameters, those of the folder replace them. save_persistables wrote it, or
-        save_inference_model: such a model has weights alone, and what optimizers keep starts anew."""
+        """Makes a trainer start from a folder: whenever exe.run(fleet.startup_program) initializes parameters, those of the
+        folder replace them. The folder comes from save_persistables or save_inference_model. The latter contains only weights,
+        so optimizer state starts over. Does nothing without model_dir. Raises ConfigError on a server with model_dir."""
         is_server = self._role("init_server").is_server()
         for name in kwargs:
             if name != "var_names" or kwargs[name] is not None:
@@ -199,8 +199,8 @@ class Fleet(Instead):
         self._minimized("init_server")._initial_folder = folder
 
     def run_server(self) -> NoReturn:
-        """Says that there is nothing to serve, and ends the process as a success: what stands behind it in a script, a server of Paddle
-        would do when all training is over."""
+        """Logs that there is nothing to serve and exits the process with code 0, because the script continues after this call
+        only when training is over."""
         if not self._role("run_server").is_server():
             raise ConfigError("fleet.run_server: this process is a trainer; ask fleet.is_server() first")
         _output.log("fleet.run_server: there is nothing to serve: each trainer has a part of every table; servers need not be "
@@ -208,14 +208,14 @@ class Fleet(Instead):
         sys.exit(0)
 
     def stop_worker(self) -> None:
-        """Waits until all trainers have called it. What they trained stays in their scopes."""
+        """Waits until all trainers have called it. Trained variables stay in their scopes."""
         if self._role("stop_worker").is_server():
             raise ConfigError("fleet.stop_worker: this process was started as a SERVER; a WORKER calls it")
         _ranks.barrier()
 
     def _set_client_communication_config(self, request_timeout_ms: SupportsIndex, connect_timeout_ms: SupportsIndex,
                                          max_retry: SupportsIndex) -> None:
-        """Taken and not needed: ranks talk by MPI, which knows when one is lost, and ask nobody again."""
+        """Accepted and ignored: ranks use MPI, which detects lost ranks, and do not retry."""
         for name, value in (("request_timeout_ms", request_timeout_ms), ("connect_timeout_ms", connect_timeout_ms),
                             ("max_retry", max_retry)):
             _checks.whole("fleet._set_client_communication_config: " + name, value, 0)
@@ -223,10 +223,10 @@ class Fleet(Instead):
     # Training.
 
     def distributed_optimizer(self, optimizer: Optimizer, strategy: Optional[Strategy] = None) -> DistributedOptimizer:
-        """An optimizer whose minimize makes fleet.main_program and fleet.startup_program.
+        """Returns an optimizer whose minimize sets fleet.main_program and fleet.startup_program.
 
-        strategy  a DistributeTranspilerConfig, a DistributedStrategy or one of StrategyFactory; by default trainers do not wait for
-                  each other
+        strategy  a DistributeTranspilerConfig, a DistributedStrategy or one from StrategyFactory; default: that of init,
+                  else asynchronous training
         """
         self._role("distributed_optimizer")
         _checks.one_of("fleet.distributed_optimizer: optimizer", optimizer, Optimizer, "an")
@@ -238,19 +238,19 @@ class Fleet(Instead):
     def minimize(self, loss: Variable, startup_program: Optional[Program] = None,
                  parameter_list: Optional[Iterable[Named]] = None,
                  no_grad_set: Optional[Iterable[Named]] = None) -> Minimized:
-        """Minimizes by the optimizer of the last distributed_optimizer, as Paddle 2 has it."""
+        """Minimizes with the optimizer of the last distributed_optimizer call, as in Paddle 2."""
         if self._optimizer is None:
             raise ConfigError("fleet.minimize: call fleet.distributed_optimizer(optimizer, strategy) first")
         return self._optimizer.minimize(loss, startup_program=startup_program, parameter_list=parameter_list, no_grad_set=no_grad_set)
 
     @property
     def main_program(self) -> Program:
-        """The program that was minimized."""
+        """The minimized program."""
         return self._minimized("main_program")
 
     @property
     def startup_program(self) -> Program:
-        """Its startup program."""
+        """The startup program of main_program."""
         self._minimized("startup_program")
         assert self._startup_program is not None
         return self._startup_program
@@ -261,32 +261,32 @@ class Fleet(Instead):
             raise ConfigError("fleet._executor: call fleet.init(role_maker) first")
         return self._made_executor
 
-    # What it keeps.
+    # Saving and loading.
 
     def save_persistables(self, executor: Optional[Executor], dirname: Path, main_program: Optional[Program] = None,
                           mode: int = 0, scope: Optional[Scope] = None) -> None:
-        """millrace.save_persistables of the program that was minimized: all that training goes on from. Trainer 0 writes; others
-        need not call it."""
+        """Calls millrace.save_persistables on the minimized program, which saves everything needed to resume. Trainer 0 writes;
+        other trainers do not need to call it."""
         self._all("save_persistables", mode)
         save_persistables(executor, dirname, self._given("save_persistables", main_program), scope)
 
     def save_model(self, dirname: Path, mode: int = 0, **kwargs: object) -> None:
-        """The same, as other modes of fleet have it."""
+        """Same as save_persistables, with the name used by other modes of fleet."""
         _nothing_else("save_model", kwargs)
         self.save_persistables(None, dirname, mode=mode)
 
     def load_model(self, path: Path, mode: int = 0, **kwargs: object) -> None:
-        """millrace.load_persistables of the program that was minimized."""
+        """Calls millrace.load_persistables on the minimized program."""
         _nothing_else("load_model", kwargs)
         self._all("load_model", mode)
         load_persistables(None, path, self._minimized("load_model"))
 
     def load_one_table(self, table_id: Union[str, SupportsIndex], model_path: Path, mode: int = 0,
                        scope: Optional[Scope] = None, **kwargs: object) -> None:
-        """Reads one table of the program that was minimized, with its optimizer's state, from a folder that save_persistables wrote,
-        or, before it has rows, from the folder of a table that servers of Paddle saved (PATH/000).
+        """Loads one table of the minimized program, with its optimizer state, from a folder written by save_persistables.
+        An empty table can also be loaded from a table folder saved by Paddle servers (PATH/000).
 
-        table_id  the number of the table, in the order in which embedding layers named them, or its name
+        table_id  the name of the table, or its index in the order in which embedding layers named the tables
         """
         _nothing_else("load_one_table", kwargs)
         self._all("load_one_table", mode)
@@ -295,18 +295,18 @@ class Fleet(Instead):
                                         _checks.path("fleet.load_one_table: model_path", model_path))
 
     def shrink_sparse_table(self) -> dict[str, tuple[int, int]]:
-        """Ends a day of the tables with an accessor: scope.shrink() of the global scope."""
+        """Ends a day for tables with an accessor: calls shrink() on the global scope."""
         self._role("shrink_sparse_table")
         return _scope(None).shrink()
 
     def shrink(self, threshold: None = None) -> dict[str, tuple[int, int]]:
-        """The same, by Paddle 2's name."""
+        """Same as shrink_sparse_table, with Paddle 2's name."""
         if threshold is not None:
             raise ConfigError("fleet.shrink: threshold: rows go by delete_threshold of their accessor; leave it out")
         return self.shrink_sparse_table()
 
     def print_table_stat(self, table_id: Union[str, SupportsIndex], pass_id: object = None, threshold: object = None) -> None:
-        """A line of trainer 0 about a table that grows: rows and bytes, of all trainers."""
+        """Prints rows and bytes of a growing table, over all trainers, on trainer 0."""
         if threshold:
             raise ConfigError("fleet.print_table_stat: threshold: all rows are counted; leave it out")
         program = self._minimized("print_table_stat")
@@ -320,8 +320,8 @@ class Fleet(Instead):
                              target_vars: Targets,
                              main_program: Optional[Program] = None, export_for_deployment: bool = True, mode: int = 0,
                              pooled: Iterable[Named] = (), scope: Optional[Scope] = None) -> None:
-        """millrace.save_inference_model of the program that was minimized: the first target that has a row for each example is
-        what Predictor scores by, and load_inference_model gives them all. `pooled` adds what an online caller feeds."""
+        """Calls millrace.save_inference_model on the minimized program. Predictor scores with the first target that has one row
+        per example; load_inference_model returns all targets. `pooled` adds the inputs that an online caller feeds."""
         if not export_for_deployment:
             raise ConfigError("fleet.save_inference_model: export_for_deployment=False: a model is written to predict with; "
                               "save_persistables writes what training goes on from")
@@ -359,15 +359,15 @@ class Fleet(Instead):
 
 
 class DistributedOptimizer:
-    """What fleet.distributed_optimizer gives: an optimizer of millrace.optimizer, and how ranks update by it."""
+    """An optimizer of millrace.optimizer with a strategy for ranks, returned by fleet.distributed_optimizer."""
 
     def __init__(self, fleet: Fleet, optimizer: Optimizer, strategy: Strategy) -> None:
         self._fleet, self._optimizer, self._strategy = fleet, optimizer, strategy
 
     def minimize(self, losses: Optional[Losses] = None, *args: Any, **kwargs: Any) -> Minimized:
-        """As Optimizer.minimize; fleet.main_program and fleet.startup_program are then those of the loss. What follows the loss is as in
-        Paddle 2: startup_program, parameter_list, no_grad_set; or as in Paddle 1: scopes (None), startup_programs, parameter_list,
-        no_grad_set."""
+        """Same as Optimizer.minimize, and sets fleet.main_program and fleet.startup_program to those of the loss. Arguments after
+        the loss follow Paddle 2 (startup_program, parameter_list, no_grad_set) or Paddle 1 (scopes (None), startup_programs,
+        parameter_list, no_grad_set)."""
         given = _of_minimize(losses, args, kwargs)
         scopes, parameter_list, no_grad_set = (given.get(name) for name in ("scopes", "parameter_list", "no_grad_set"))
         loss, startup = (_only("minimize: " + what, given.get(what)) for what in ("losses", "startup_programs"))
@@ -390,7 +390,7 @@ class DistributedOptimizer:
         return result
 
     def backward(self, *args: object, **kwargs: object) -> NoReturn:
-        """Refused, as in Paddle: minimize makes gradients and updates at once."""
+        """Raises ConfigError, as in Paddle: minimize adds gradients and updates together."""
         raise ConfigError("backward: a distributed optimizer makes gradients and updates at once: call minimize(loss)")
 
     apply_gradients = backward
