@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -97,9 +96,10 @@ std::vector<DefinedSlot> CheckDataFeed(const TrainerDesc& desc, Checker& check);
 /// Checks the features of a data_desc that has some, and returns the slots that they make.
 std::vector<DefinedSlot> CheckFeatures(const DataFeedDesc& feed, Checker& check);
 
-/// Has `judge` look at the model, which stands at "model", and reports what that finds, what no lowering sees of labels
-/// and of class names, and slots and tables that nothing reads. Without a judge the names are all that is looked at.
-/// `read_elsewhere`: slots that something beside the model reads. `is_of_program`: the model stands beside a program.
+/// Reports what `judge` finds in the model at "model", labels that do not suit their loss, unknown classes of tables
+/// and metrics, and unused slots and tables. Without a judge, mistakes of names of layers, slots and tables go
+/// unnoticed. `read_elsewhere`: slots that something other than the model reads. `is_of_program`: the model stands
+/// beside a program.
 void CheckModel(const ModelDesc& model, const std::vector<DefinedSlot>& slots, bool are_features,
                 const std::set<std::string>& read_elsewhere, bool is_of_program, const ModelJudge& judge,
                 Checker& check);

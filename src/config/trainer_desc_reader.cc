@@ -207,6 +207,34 @@ void NameRowsInMemory(TrainerDesc* desc) {
   }
 }
 
+/// Expands the lists of the passes of `incremental`, whose files come behind `*files`. The first passes may be trained,
+/// and their files gone.
+void ExpandPasses(const ConfigRequest& request, const FieldPositions& positions, Diagnostics* diagnostics,
+                  LoadedConfig* config, ExpandedFiles* files) {
+  const TrainerDesc& desc = *config->desc;
+  const int64_t trained = request.trained_passes ? request.trained_passes(desc) : 0;
+  for (int i = 0; i < desc.incremental().pass_size(); ++i) {
+    const auto& entries = desc.incremental().pass(i).filelist();
+    const auto expand = [&](Diagnostics* to) {
+      return ExpandFileList({entries.begin(), entries.end()}, ElementPath("incremental.pass", i) + ".filelist",
+                            positions, to, request.stop);
+    };
+    if (i < trained) {
+      Diagnostics unheard = diagnostics->SourcesAlone();
+      expand(&unheard);
+      if (unheard.errors() > 0) {
+        config->pass_files.emplace_back();
+        continue;
+      }
+    }
+    const ExpandedFiles of_pass = expand(diagnostics);
+    config->pass_files.push_back(of_pass.names);
+    if (desc.infer()) continue;  // it reads filelist alone
+    files->names.insert(files->names.end(), of_pass.names.begin(), of_pass.names.end());
+    files->read_once.insert(files->read_once.end(), of_pass.read_once.begin(), of_pass.read_once.end());
+  }
+}
+
 }  // namespace
 
 bool IsSplit(const EvalDesc_Set& set) { return set.has_share() || set.has_since(); }
@@ -280,24 +308,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
       add_set({set.name(), i, {}, IsSplit(set)}, path,
               IsSplit(set) ? files : expand(set.filelist(), path + ".filelist"));
     }
-    const int64_t trained = request.trained_passes ? request.trained_passes(*config.desc) : 0;
-    for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
-      const std::string path = ElementPath("incremental.pass", i) + ".filelist";
-      if (i < trained) {
-        Diagnostics unheard = diagnostics.SourcesAlone();
-        const auto& entries = config.desc->incremental().pass(i).filelist();
-        ExpandFileList({entries.begin(), entries.end()}, path, positions, &unheard, request.stop);
-        if (unheard.errors() > 0) {
-          config.pass_files.emplace_back();
-          continue;
-        }
-      }
-      const ExpandedFiles of_pass = expand(config.desc->incremental().pass(i).filelist(), path);
-      config.pass_files.push_back(of_pass.names);
-      if (config.desc->infer()) continue;  // it reads filelist alone
-      files.names.insert(files.names.end(), of_pass.names.begin(), of_pass.names.end());
-      files.read_once.insert(files.read_once.end(), of_pass.read_once.begin(), of_pass.read_once.end());
-    }
+    ExpandPasses(request, positions, &diagnostics, &config, &files);
     if (request.stop.stop_requested())
       return Cancelled("stopped while looking for the files of " + diagnostics.origin(source));
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
@@ -316,9 +327,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
   if (known && diagnostics.errors() > 0 && request.find_deeper &&
       !HasErrorsWithin(diagnostics, positions, "data_desc") && !HasErrorsWithin(diagnostics, positions, "model")) {
-    for (const ConfigMistake& mistake : request.find_deeper(*config.desc)) {
-      diagnostics.Error(positions.Find(mistake.path), mistake.message);
-    }
+    Checker(*known, positions, &diagnostics).Add(request.find_deeper(*config.desc));
   }
   MR_TRY(diagnostics.ToStatus());
   if (config.desc->has_data_desc()) {

@@ -47,7 +47,7 @@ struct ConfigRequest {
   bool has_output_folder = true;
   /// Ends the looks at those files, of which there may be many: kCancelled.
   std::stop_token stop = {};
-  /// Judges the model, with one or beside a program. Empty: of the model only names are checked.
+  /// Judges the model, also one beside a program. Empty: the model is checked for ranges, classes and labels only.
   ModelJudge judge = nullptr;
   /// Finds what only the compiled program shows, such as variables that no operator makes. Asked when something else is
   /// wrong, so that one report has both. Not asked when `data_desc` or `model`, which it compiles, is wrong. Not asked

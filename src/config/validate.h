@@ -16,7 +16,7 @@ bool FeedsItself(const TrainerDesc& desc);
 /// Reports everything in `desc` that cannot work, each with its place: unknown classes and references, values out of
 /// range, slots that contradict each other, and fields of Paddle that would change results but are not acted on here.
 /// `needs_model`: one of model and program must be there.
-/// `judge` may be empty: then of the model only names are checked.
+/// `judge` may be empty: then the model is checked for ranges, classes and labels only.
 void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model, const ModelJudge& judge,
                          const FieldPositions& positions, Diagnostics* diagnostics);
 
