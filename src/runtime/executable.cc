@@ -355,14 +355,16 @@ Status Executable::ChooseKernels() {
   for (size_t block = 0; block < blocks_.size(); ++block) {
     for (size_t i = 0; i < blocks_[block].size(); ++i) {
       const OpDesc& op = blocks_[block][i];
-      if (expansions_.contains(&op)) {
-        kernels_[block].push_back(CompositeKernel::Create);
-        continue;
-      }
-      const Result<const KernelInfo*> kernel =
-          ChooseKernel(OpView(op, *registry_->Find(op.type())), vars_, device_->name());
-      if (!kernel.ok()) problems.Add(Where({static_cast<int>(block), i}, op) + ": " + kernel.status().message());
-      kernels_[block].push_back(kernel.ok() ? (*kernel)->create : nullptr);
+      const auto choose = [&](const OpDesc& of) -> KernelFactory {
+        const auto kernel = ChooseKernel(OpView(of, *registry_->Find(of.type())), vars_, device_->name());
+        if (kernel.ok()) return (*kernel)->create;
+        problems.Add(Where({static_cast<int>(block), i}, op) + ": " + (&of == &op ? "" : of.type() + ": ") +
+                     kernel.status().message());
+        return nullptr;
+      };
+      const ExpandedOp* const expanded = FindExpansion(op);
+      if (expanded != nullptr) std::for_each(expanded->ops.begin(), expanded->ops.end(), choose);
+      kernels_[block].push_back(expanded == nullptr ? choose(op) : CompositeKernel::Create);
     }
   }
   return problems.ToStatus();

@@ -17,6 +17,8 @@
 #include "device_worker/section_worker.h"
 #include "far_kernels.h"
 #include "far_table.h"
+#include "runtime/frame.h"
+#include "runtime/transfer.h"
 #include "trainer/default_environment.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
@@ -137,6 +139,47 @@ TEST(FarDeviceTest, RefusesOperatorsWithoutAKernelByName) {
   EXPECT_THAT(Refusal(far, {"dump_fields_path=\"dump\""}),
               AllOf(HasSubstr(": there is no kernel for device \"far\"; there are kernels for device \"cpu\""),
                     HasSubstr("fused_slots_pool"), HasSubstr("fused_fc"), HasSubstr("\nblock 0 op[")));
+}
+
+// The operators that a composite one consists of have the device's kernels, and their variables lie there.
+TEST(FarDeviceTest, RunsWhatACompositeOperatorConsistsOf) {
+  ProgramDesc program;
+  BlockDesc* const block = program.add_blocks();
+  for (const char* name : {"x", "y", "out", "residual"}) {
+    VarDesc* const var = block->add_vars();
+    var->set_name(name);
+    var->mutable_type()->set_type(VarType::LOD_TENSOR);
+    auto* const tensor = var->mutable_type()->mutable_lod_tensor()->mutable_tensor();
+    tensor->set_data_type(VarType::FP32);
+    for (const int64_t size : {-1, 1}) tensor->add_dims(size);
+  }
+  OpDesc* const op = block->add_ops();
+  op->set_type("huber_loss");
+  SetInput(*op, "X", {"x"});
+  SetInput(*op, "Y", {"y"});
+  SetOutput(*op, "Out", {"out"});
+  SetOutput(*op, "Residual", {"residual"});
+  const FarDevice far;
+  CompileOptions options;
+  options.device = &far;
+  Environment environment = MakeDefaultEnvironment().value();
+  EXPECT_THAT(Executable::Compile(program, environment.ops, options).status().message(),
+              HasSubstr("op[0] huber_loss: elementwise_sub: there is no kernel for device \"far\""));
+  AddFarKernels(environment.ops);
+  const auto executable = Executable::Compile(program, environment.ops, options);
+  ASSERT_TRUE(executable.ok()) << executable.status().ToString();
+  Scope root(far);
+  const auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  for (const auto& [name, value] : {std::pair{"x", 1.0F}, std::pair{"y", 4.0F}}) {
+    Tensor values;
+    *values.Resize<float>({1, 1}) = value;
+    ASSERT_TRUE(CopyFromHost(values, (*frame)->scope().Var(name)->GetMutable<Tensor>()).ok());
+  }
+  ASSERT_TRUE((*frame)->Run(RunContext{}).ok());
+  Tensor out;
+  ASSERT_TRUE(CopyToHost((*frame)->Find("out")->Get<Tensor>(), &out).ok());
+  EXPECT_EQ(*out.data<float>(), 2.5F);
 }
 
 /// Overrides that put both tables elsewhere.
