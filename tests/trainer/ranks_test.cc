@@ -490,7 +490,7 @@ std::vector<Prepared> PrepareFeaturesOn(
     request.known = NamesOf(DefaultEnvironment());
     LoadedConfig config = LoadTrainerDesc(request).value();
     const std::stop_token stop = stops[static_cast<size_t>(group.rank())].get_token();
-    const Status status = PrepareFeatures({.ranks = &group}, DefaultEnvironment(), stop, &config);
+    const Status status = PrepareFeatures({.ranks = group}, DefaultEnvironment(), stop, &config);
     return Prepared{status, config.desc->data_desc().feature_states().ShortDebugString()};
   });
 }
