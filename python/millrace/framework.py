@@ -247,7 +247,7 @@ class Program:
         self._is_test = False  # whether it is a clone for tests
         self._dist = ""  # how ranks train it: the text of TrainerDesc.dist
         # What such a clone counted, by scope.
-        self._counts: weakref.WeakKeyDictionary[Scope, _millrace.OwnCounts] = weakref.WeakKeyDictionary()
+        self._counts: weakref.WeakKeyDictionary[Scope, _millrace.ProgramCounters] = weakref.WeakKeyDictionary()
         self._counters: tuple[Optional[int], Sequence[str]] = None, ()  # the version, and the variables that it counts in
         self._pipeline_opt: Optional[dict[str, Any]] = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
         self._tables: list[str] = []  # names of what embedding layers look up, in their order; its clones' as well
@@ -364,12 +364,12 @@ class Program:
         """The forward part."""
         return _millrace.program_for_test(self.serialize())
 
-    def _own_counts(self, scope: Scope) -> Optional[_millrace.OwnCounts]:
+    def _own_counts(self, scope: Scope) -> Optional[_millrace.ProgramCounters]:
         """Where it counts on a scope; None: by the scope's variables."""
         if not self._is_test:
             return None
         if scope not in self._counts:
-            self._counts[scope] = _millrace.OwnCounts(self.serialize())
+            self._counts[scope] = _millrace.ProgramCounters(self.serialize())
         return self._counts[scope]
 
     def _counted(self) -> Sequence[str]:
