@@ -356,7 +356,6 @@ class _Passes:
         self.batches: Optional[Callable[[], Iterator[Any]]] = None
         self._thread: Optional[threading.Thread] = None
         self._is_started = False  # by start(), and not reset since
-        self._has_pushed_all = False  # the thread only has to return
 
     def start(self) -> None:
         """Begins a pass."""
@@ -369,10 +368,8 @@ class _Passes:
         self._is_started = True
 
     def _begin(self, epochs: int) -> None:
-        if self._thread is not None:
-            self._thread.join()
         self.queue.reopen()
-        self._epochs, self._has_pushed_all = epochs, False
+        self._epochs = epochs
         self._thread = threading.Thread(target=self._push, args=(epochs,), daemon=True)
         self._thread.start()
 
@@ -385,14 +382,13 @@ class _Passes:
         self._is_started = False
 
     def _is_pushing(self) -> bool:
-        return self._thread is not None and self._thread.is_alive() and not self._has_pushed_all
+        return self._thread is not None and self._thread.is_alive()
 
     def _push(self, epochs: int) -> None:
         try:
-            for epoch in range(epochs):
+            for _ in range(epochs):
                 for arrays in self.batches() if self.batches is not None else ():
                     self.queue.push(arrays)
-                self._has_pushed_all = epoch == epochs - 1  # before the end, after which a training may start another pass
                 self.queue.end_pass()
         except CancelledError as error:
             if not self.queue.is_closed():

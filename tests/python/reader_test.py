@@ -3,7 +3,6 @@
 import contextlib
 import struct
 import threading
-import time
 import unittest
 
 import program_test
@@ -312,18 +311,6 @@ class ReaderTest(program_test.Fresh):
             exe.train_from_reader(self.main, epochs=2)
         self.assertEqual(exe.train_from_reader(self.main).examples, 2)
         self.assertEqual(exe.train_from_reader(self.main, epochs=2).examples, 8)
-
-    def test_a_pass_starts_while_the_thread_of_the_last_one_returns(self):
-        made, _ = millrace.py_array_reader(8, [[-1, 2], [-1, 1]])
-        loss = self.model(*reader.read_file(made))
-        made.decorate_batch_generator(lambda: iter(self.batches(3)))
-        end_pass = made._passes.queue.end_pass
-        made._passes.queue.end_pass = lambda: (end_pass(), time.sleep(0.3))
-        exe = millrace.Executor()
-        exe.run(self.startup)
-        self.assertEqual(exe.train_from_reader(self.main, epochs=2).batches, 6)
-        made.start()
-        self.assertEqual(len(exe.run(self.main, fetch_list=[loss])), 1)
 
     def test_an_exception_of_a_generator_ends_the_training(self):
         made, _ = millrace.py_array_reader(2, [[-1, 2], [-1, 1]])
