@@ -169,8 +169,8 @@ void KeepTrainer(const RankGroup& ranks, TrainerDesc* desc) {
 
 int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
 
-/// What comes next may take long: files that lack columns, and a folder that cannot be had, are told before; nobody
-/// else takes the folder while statistics are taken.
+/// Checks the headers of the input and, if statistics are needed, locks the output folder: both fail before the first
+/// long step.
 Result<FileDescriptor> PrepareFolder(const LoadedConfig& config, const Environment& environment,
                                      const std::string& output_dir, const std::stop_token& stop) {
   MR_TRY(CheckInputHeaders(config, environment, stop));
@@ -303,11 +303,9 @@ Status Run(const CommandLine& line, bool* is_told) {
           InvalidConfig("a sweep starts its trainings itself, each as one process: run it without mpirun"));
     }
     if (!FLAGS_sweep.empty()) return RunOrListSweep(line, signals.token());
-    if (!ranks.leads() && (OnlyLooks() || FLAGS_validate_only)) return Status::Ok();
-    if (FLAGS_trainer_desc.empty()) return ListOpsOfNoJob();
-    // The leader looks alone.
-    const bool is_run = !OnlyLooks() && !FLAGS_validate_only;
-    return is_run ? RunTrainer(line, ranks, signals.token()) : RunTrainer(line, *RankGroup::Solo(), signals.token());
+    if (!OnlyLooks() && !FLAGS_validate_only) return RunTrainer(line, ranks, signals.token());
+    if (!ranks.leads()) return Status::Ok();
+    return FLAGS_trainer_desc.empty() ? ListOpsOfNoJob() : RunTrainer(line, *RankGroup::Solo(), signals.token());
   };
   if (!is_launched) return run(*RankGroup::Solo());
   MR_ASSIGN(const std::unique_ptr<Communicator> communicator, OpenMpi());

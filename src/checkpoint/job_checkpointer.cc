@@ -14,6 +14,7 @@
 #include "core/delayed_stop.h"
 #include "core/elapsed.h"
 #include "core/harmless_text.h"
+#include "core/name_list.h"
 #include "core/number_format.h"
 #include "core/version.h"
 #include "job/input_fingerprint.h"
@@ -247,17 +248,14 @@ void StoreProgress(const RunState& state, CheckpointManifest* to) {
 
 using Files = google::protobuf::RepeatedPtrField<std::string>;
 
-/// "\"a\", \"b\" and 3 more" of the entries of `list` that `other` lacks; empty where it lacks none.
+/// The first entries of `list` that `other` lacks; empty if it lacks none.
 std::string EntriesMissingIn(const Files& other, const Files& list) {
-  constexpr int kShown = 3;
   const std::set<std::string> known(other.begin(), other.end());
-  std::string text;
-  int count = 0;
+  std::vector<std::string> missing;
   for (const std::string& entry : list) {
-    if (known.contains(entry) || ++count > kShown) continue;
-    text += (text.empty() ? "\"" : ", \"") + Harmless(entry) + "\"";
+    if (!known.contains(entry)) missing.push_back(Harmless(entry));
   }
-  return count > kShown ? text + " and " + std::to_string(count - kShown) + " more" : text;
+  return FirstNames(missing);
 }
 
 /// How a list of files differs from what it was.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/edit_distance.h"
+#include "core/name_list.h"
 #include "data_feed.pb.h"
 #include "model.pb.h"
 
@@ -159,12 +160,7 @@ UnknownField ExplainUnknownField(const Message& of, std::string_view name, const
     const bool is_known = other != std::end(kOtherWords);
     return {message + "; " + std::string(is_known ? other->ours : "docs/config.md has those that it has"), nullptr};
   }
-  message += "; it has ";
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (i > 0) message += i + 1 == fields.size() ? " and " : ", ";
-    message += fields[i];
-  }
-  return {message, nullptr};
+  return {message + "; it has " + JoinNames(fields), nullptr};
 }
 
 std::string TypeInWords(const FieldDescriptor& field) {

@@ -17,6 +17,7 @@
 #include "core/edit_distance.h"
 #include "core/float_text.h"
 #include "core/lower_case.h"
+#include "core/name_list.h"
 
 namespace millrace {
 namespace {
@@ -163,12 +164,7 @@ Parsed<const EnumValueDescriptor*> ParseEnum(const ScalarText& value, const Fiel
   if (const std::string_view nearest = NearestName(name, names); !nearest.empty()) {
     return {type.FindValueByName(std::string(nearest)), error + "; did you mean " + std::string(nearest) + "?"};
   }
-  error += "; it has ";
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) error += i + 1 == names.size() ? " and " : ", ";
-    error += names[i];
-  }
-  return {{}, error};
+  return {{}, error + "; it has " + JoinNames(names)};
 }
 
 Parsed<std::string> ParseString(const ScalarText& value, const FieldDescriptor& field) {

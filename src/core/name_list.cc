@@ -1,5 +1,7 @@
 #include "core/name_list.h"
 
+#include <algorithm>
+
 #include "core/edit_distance.h"
 
 namespace millrace {
@@ -11,6 +13,13 @@ std::string JoinNames(std::span<const std::string_view> names) {
     joined += names[i];
   }
   return joined;
+}
+
+std::string FirstNames(std::span<const std::string> names) {
+  constexpr size_t kShown = 3;
+  std::string shown;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) shown += (i == 0 ? "\"" : ", \"") + names[i] + "\"";
+  return names.size() > kShown ? shown + " and " + std::to_string(names.size() - kShown) + " more" : shown;
 }
 
 std::string NoSuchName(std::string_view what, std::string_view name, const std::vector<std::string>& names,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/file.h"
+#include "core/name_list.h"
 
 namespace millrace {
 namespace {
@@ -101,12 +102,8 @@ Status CheckReplaced(const std::string& folder, const SavedFolder& saved) {
   std::erase_if(others, [&known](const std::string& file) { return known.contains(file); });
   if (others.empty()) return Status::Ok();
   std::sort(others.begin(), others.end());
-  constexpr size_t kNamed = 3;
-  std::string names;
-  for (size_t i = 0; i < std::min(others.size(), kNamed); ++i) names += (i == 0 ? "\"" : ", \"") + others[i] + "\"";
-  if (others.size() > kNamed) names += " and " + std::to_string(others.size() - kNamed) + " more";
-  return InvalidConfig("\"" + folder + "\" contains files that are not part of " + saved.kind + " (" + names +
-                       "), and saving would delete them: move them, or choose another folder");
+  return InvalidConfig("\"" + folder + "\" contains files that are not part of " + saved.kind + " (" +
+                       FirstNames(others) + "), and saving would delete them: move them, or choose another folder");
 }
 
 Status RemoveFolder(const std::string& path) {

@@ -127,12 +127,15 @@ void CheckClip(Lowering& lowering, std::string_view where, const std::string& pa
   }
 }
 
+void CheckHasNoGlobalNorm(Lowering& lowering, std::string_view where, const std::string& path,
+                          const GradientClip& clip) {
+  if (!clip.has_global_norm()) return;
+  lowering.Problem(where, path + ".global_norm: global_norm is of all gradients; it stands in the model's optimizer");
+}
+
 void CheckTableGradients(Lowering& lowering, const TableDesc& table) {
   const std::string where = "table \"" + table.name() + "\"";
-  if (table.optimizer().clip().has_global_norm()) {
-    lowering.Problem(where,
-                     "optimizer.clip.global_norm: global_norm is of all gradients; it stands in the model's optimizer");
-  }
+  CheckHasNoGlobalNorm(lowering, where, "optimizer.clip", table.optimizer().clip());
   const ParameterRule* rule = lowering.RuleOf(table.name());
   if (!table.has_vocabulary() && rule != nullptr && IsPenalty(rule->regularization())) {
     lowering.Problem(where,

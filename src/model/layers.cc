@@ -402,10 +402,7 @@ bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& l
 bool CheckRule(Lowering& lowering, const std::string& where, const ParameterRule& rule) {
   const size_t mistakes = lowering.mistakes().size();
   CheckClip(lowering, where, "rule.clip", rule.has_clip() ? &rule.clip() : nullptr);
-  if (rule.clip().has_global_norm()) {
-    lowering.Problem(where,
-                     "rule.clip.global_norm: global_norm is of all gradients; it stands in the model's optimizer");
-  }
+  CheckHasNoGlobalNorm(lowering, where, "rule.clip", rule.clip());
   return lowering.mistakes().size() == mistakes;
 }
 

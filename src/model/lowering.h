@@ -309,6 +309,9 @@ const TableDesc* FindTable(const ModelDesc& model, const std::string& name);
 const OptimizerDesc& OptimizerOf(const ModelDesc& model, const TableDesc* table);
 /// Mistakes in how gradients are clipped, apart from numbers out of range; `clip` may be null, `path`: its field.
 void CheckClip(Lowering& lowering, std::string_view where, const std::string& path, const GradientClip* clip);
+/// Notes a global_norm in the clip at `path`, which is not that of the model's optimizer.
+void CheckHasNoGlobalNorm(Lowering& lowering, std::string_view where, const std::string& path,
+                          const GradientClip& clip);
 /// What a table's gradient cannot be put through.
 void CheckTableGradients(Lowering& lowering, const TableDesc& table);
 /// Appends the clipping of gradients, then the penalties on their parameters; the gradients are those to update by.

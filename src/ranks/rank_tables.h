@@ -138,7 +138,7 @@ class RankTables final {
   std::pair<int64_t, int64_t> pulls() const { return {fetched_pulls_, other_pulls_}; }
   /// So far.
   RankPushes pushes() const { return {sent_, applied_, late_, latest_}; }
-  /// Rows that this rank has of all tables, and the bytes of memory that they take. While nobody makes tables.
+  /// The number of rows that this rank owns in all tables, and their bytes of memory. Not while tables are created.
   std::pair<int64_t, int64_t> RowsHere();
 
  private:

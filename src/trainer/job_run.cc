@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "checkpoint/job_checkpointer.h"
@@ -327,6 +328,13 @@ std::string SeldomExchanged(const CompiledJob& job, const RunSummary& summary) {
          " update: ASYNC\n";
 }
 
+/// The fields of RankFigures that travel, but for the host.
+template <class Figures>
+auto NumbersOf(Figures& figures) {
+  return std::tie(figures.examples, figures.rows, figures.row_bytes, figures.read_seconds, figures.run_seconds,
+                  figures.exchange_seconds, figures.peak_rss_bytes);
+}
+
 /// What a rank counted that its report does not hold.
 struct RankCounts {
   RankFigures figures;                ///< of one rank
@@ -395,7 +403,7 @@ class JobRun {
   Status KeepBest();
   Result<RunSummary> Finish();
   /// Brings what every rank counted to the one that leads. A collective.
-  Status GatherCounts(RankGroup& ranks);
+  Status GatherCounts();
   /// Of a rank that follows, which leaves the rest to the one that leads.
   RunSummary Summary();
 
@@ -415,7 +423,7 @@ class JobRun {
   std::unique_ptr<Trainer> trainer_;
   RunReport report_;
   RankCounts counts_;              ///< of all ranks
-  std::optional<GraceStop> late_;  ///< when to give up what comes behind the training
+  std::optional<GraceStop> late_;  ///< when to give up the work that follows training
 };
 
 Status JobRun::Start(const std::string& resume, const std::string& model) {
@@ -495,16 +503,14 @@ Status JobRun::Train() {
   return Status::Ok();
 }
 
-Status JobRun::GatherCounts(RankGroup& ranks) {
+Status JobRun::GatherCounts() {
+  RankGroup& ranks = session_.ranks();
   const RankCounts mine = RankCounts::Of(session_, report_);
   std::string bytes;
   WireWriter out(&bytes);
   out.Put(mine.wire_bytes);
   out.Put(mine.pushes);
-  const RankFigures& figures = mine.figures;
-  for (const int64_t value : {figures.examples, figures.rows, figures.row_bytes, figures.peak_rss_bytes})
-    out.Put(value);
-  for (const double value : {figures.read_seconds, figures.run_seconds, figures.exchange_seconds}) out.Put(value);
+  std::apply([&out](const auto&... values) { (out.Put(values), ...); }, NumbersOf(mine.figures));
   for (const LabelRangeCount& count : mine.odd) {
     out.Put(count.count);
     out.PutText(count.first);
@@ -514,7 +520,7 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     out.PutText(loss);
     out.Put(static_cast<int64_t>(counts));
   }
-  out.PutText(HostName());
+  out.PutText(mine.figures.host);
   out.PutAll(std::span<const int>(UsableProcessors()));
   std::vector<std::string> all;
   MR_TRY(ranks.ToLeader(bytes, &all));
@@ -526,12 +532,8 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     counts.wire_bytes = in.Get<int64_t>();
     counts.pushes = in.Get<RankPushes>();
     RankFigures& of_rank = counts_.per_rank.emplace_back();
-    for (int64_t* value : {&of_rank.examples, &of_rank.rows, &of_rank.row_bytes, &of_rank.peak_rss_bytes}) {
-      *value = in.Get<int64_t>();
-    }
-    for (double* value : {&of_rank.read_seconds, &of_rank.run_seconds, &of_rank.exchange_seconds}) {
-      *value = in.Get<double>();
-    }
+    std::apply([&in](auto&... values) { ((values = in.Get<std::remove_reference_t<decltype(values)>>()), ...); },
+               NumbersOf(of_rank));
     for (LabelRangeCount& count : counts.odd) {
       count.count = in.Get<int64_t>();
       count.first = in.GetText();
@@ -546,7 +548,7 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     for (const int processor : processors) counts.processors.insert({of_rank.host, processor});
     counts_.Add(counts);
   }
-  // Passes are reported where one leads for all ranks.
+  // The leader's pass reports are of all ranks.
   RankFigures& own = counts_.per_rank[0];
   for (size_t r = 1; r < counts_.per_rank.size(); ++r) {
     const RankFigures& other = counts_.per_rank[r];
@@ -637,7 +639,7 @@ Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const 
   if (run.keeps()) MR_TRY(ResumeTogether(run, ranks, model == "best" ? "best" : resume));
   MR_TRY(ranks.Agree(run.MakeTrainer()));
   MR_TRY(ranks.Agree(run.Train()));
-  MR_TRY(run.GatherCounts(ranks));
+  MR_TRY(run.GatherCounts());
   MR_TRY(ranks.Agree(run.KeepBest()));
   if (!ranks.leads()) {
     MR_TRY(ranks.Agree(Status::Ok()));

@@ -433,7 +433,7 @@ void MultiTrainer::EndWorker(size_t index) {
   if (!slot.status.ok()) StopWorkers();
   if (!slot.status.ok() && !slot.was_stopped) {
     has_failed_ = true;
-    if (job_->is_dist()) pace_->AskForPause(true);
+    pace_->ReportFailure();
   }
   gate_->Done(static_cast<int>(index));
 }
@@ -471,7 +471,7 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
         if (is_over) return Status::Ok();
         pace_->LookForPause();
         // One that failed while the others were told that none has.
-        if (job_->is_dist() && has_failed_ && !is_stopping_) pace_->AskForPause(true);
+        if (has_failed_ && !is_stopping_) pace_->ReportFailure();
         break;
       }
     }

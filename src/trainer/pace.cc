@@ -27,48 +27,48 @@ constexpr int kRestEvery = 8;
 /// Batches, over all ranks, that ranks of a new job train in turns (SharedProgress::serialized_warmup_steps).
 constexpr int64_t kInTurns = 32;
 
-/// Rows may be asked for before they are pulled: a fetch makes rows, which who infers does not.
+/// Whether rows can be requested before they are pulled. A fetch creates rows, so inference does not fetch.
 bool MayFetch(const JobSession& session) { return session.ranks().size() > 1 && !session.job().desc().infer(); }
 
-/// Workers look at the steps themselves, for checkpoint.every_steps and eval.every_steps.
-void PauseBySteps(const JobSession& session, TrainingRun& run) {
-  const TrainerDesc& desc = session.job().desc();
-  run.progress().pause_every = run.SavesCheckpoints() ? desc.checkpoint().every_steps() : 0;
-  run.progress().eval_every = session.has_evaluations() ? desc.eval().every_steps() : 0;
-}
-
-/// Of a job without `dist`: nobody to wait for.
-class SoloPace final : public Pace {
+/// The workers themselves count steps, for checkpoint.every_steps and eval.every_steps, and pause together.
+class CountedPace : public Pace {
  public:
-  SoloPace(const JobSession& session, TrainingRun& run, PauseGate& gate) : gate_(&gate) { PauseBySteps(session, run); }
+  CountedPace(const JobSession& session, TrainingRun& run) {
+    const TrainerDesc& desc = session.job().desc();
+    run.progress().pause_every = run.SavesCheckpoints() ? desc.checkpoint().every_steps() : 0;
+    run.progress().eval_every = session.has_evaluations() ? desc.eval().every_steps() : 0;
+  }
+  std::unique_ptr<BatchSource> SourceOf(int /*worker*/, BatchSource& /*source*/) final { return nullptr; }
+  void StartPass() final {}
+  Result<bool> HaveAllEnded() final { return true; }
+  Result<Standing> StandStill(bool /*has_failed*/) final { return Standing{}; }
+  void LookForPause() final {}
+};
+
+/// For a job without `dist`.
+class SoloPace final : public CountedPace {
+ public:
+  SoloPace(const JobSession& session, TrainingRun& run, PauseGate& gate) : CountedPace(session, run), gate_(&gate) {}
   Status AddTo(int /*index*/, Dataset& /*dataset*/, WorkerParts* /*parts*/) override { return Status::Ok(); }
-  std::unique_ptr<BatchSource> SourceOf(int /*worker*/, BatchSource& /*source*/) override { return nullptr; }
-  void StartPass() override {}
   void AskForPause(bool /*is_stop*/) override { gate_->Ask(); }
+  void ReportFailure() override {}
   void StopReading() override {}
-  Result<bool> HaveAllEnded() override { return true; }
-  Result<Standing> StandStill(bool /*has_failed*/) override { return Standing{}; }
-  void LookForPause() override {}
 
  private:
   PauseGate* gate_;
 };
 
-/// Of a rank with one SyncWorker: every step says whether a pause comes behind it.
-class StepPace final : public Pace {
+/// For a rank with one SyncWorker: each step agrees on whether a pause follows it.
+class StepPace final : public CountedPace {
  public:
-  StepPace(JobSession& session, TrainingRun& run) : session_(&session) { PauseBySteps(session, run); }
+  StepPace(JobSession& session, TrainingRun& run) : CountedPace(session, run), session_(&session) {}
   Status AddTo(int index, Dataset& dataset, WorkerParts* parts) override;
-  std::unique_ptr<BatchSource> SourceOf(int /*worker*/, BatchSource& /*source*/) override { return nullptr; }
-  void StartPass() override {}
   void AskForPause(bool is_stop) override {
     wants_pause_ = true;
     if (is_stop) stop_reading_.request_stop();
   }
+  void ReportFailure() override { AskForPause(true); }
   void StopReading() override { stop_reading_.request_stop(); }
-  Result<bool> HaveAllEnded() override { return true; }
-  Result<Standing> StandStill(bool /*has_failed*/) override { return Standing{}; }
-  void LookForPause() override {}
 
  private:
   JobSession* session_;
@@ -78,7 +78,8 @@ class StepPace final : public Pace {
   std::stop_source stop_reading_;
 };
 
-/// Of a rank at its own pace: sources of its workers wait where it has to, and observers share what they trained.
+/// For an asynchronous rank: the sources of its workers wait if the rank must wait, and observers share trained
+/// batches.
 class OwnPace final : public Pace {
  public:
   static Result<std::unique_ptr<Pace>> Create(JobSession& session, TrainingRun& run, PauseGate& gate);
@@ -86,6 +87,7 @@ class OwnPace final : public Pace {
   std::unique_ptr<BatchSource> SourceOf(int worker, BatchSource& source) override;
   void StartPass() override;
   void AskForPause(bool /*is_stop*/) override { pace_->Call(); }
+  void ReportFailure() override { pace_->Call(); }
   void StopReading() override {}
   Result<bool> HaveAllEnded() override;
   Result<Standing> StandStill(bool has_failed) override;
@@ -121,7 +123,7 @@ class OwnPace final : public Pace {
   std::atomic<int64_t> met_at_step_{0};
 };
 
-/// What a rank that trains at its own pace does behind the batches of a worker, and the rows that it fetches for it.
+/// Runs after each batch of a worker of an asynchronous rank, and holds the rows that are fetched for the worker.
 class OwnPace::PacedWorker final : public BatchObserver {
  public:
   PacedWorker(OwnPace& pace, int worker, std::unique_ptr<UpcomingRows> upcoming)
@@ -226,8 +228,8 @@ Status OwnPace::BeforeBatch(int worker, const std::stop_token& stop) {
     const bool goes_on = pace_->batches() > 0;
     MR_TRY(pace_->WaitForTurn(stop));
     if (stop.stop_requested() || (goes_on && pace_->takes_turns())) return Status::Ok();  // the source tells of a stop
-    // With what those before have made of the parameters, and, behind all turns, with what those after have. Nobody
-    // saves or measures parameters while they move.
+    // Each turn sees the parameters of the turns before it, and after the last turn of all. The gate keeps evaluations
+    // and checkpoints out while parameters move.
     gate_->Enter(worker);
     Status exchanged = stop.stop_requested() ? Status::Ok() : dense_->ExchangeNow();
     gate_->Leave(worker);
@@ -300,7 +302,7 @@ Result<Pace::Standing> OwnPace::StandStill(bool has_failed) {
   Status flushed = ranks_->tables().Flush();
   if (flushed.code() == StatusCode::kUnavailable) return flushed;
   int64_t failed = has_failed ? 1 : 0;
-  // What others have trained, which is told meanwhile, calls no further meeting.
+  // Batches that other ranks report during the meeting must not call another one.
   met_at_step_ = std::numeric_limits<int64_t>::max();
   MR_ASSIGN(const bool have_all_ended, pace_->Meet({&failed, 1}));
   MR_TRY(ranks_->Agree(flushed));

@@ -8,11 +8,10 @@
 
 namespace millrace {
 
-/// How far this rank's workers may go on, and when they stand still: all that a MultiTrainer must know of whether its
-/// rank trains alone, in step with others (dist { update: SYNC }), or at a pace of its own (ASYNC, SSP and GEO,
-/// ranks/rank_pace.h).
+/// Decides how far this rank's workers train and when they pause. Only a Pace knows whether its rank trains alone, in
+/// step with others (dist { update: SYNC }), or asynchronously (ASYNC, SSP and GEO, ranks/rank_pace.h).
 ///
-/// Belongs to the trainer's thread, but for what is said to be any thread's.
+/// Belongs to the trainer's thread, except for functions that any thread may call.
 class Pace {
  public:
   virtual ~Pace() = default;
@@ -24,21 +23,23 @@ class Pace {
   virtual std::unique_ptr<BatchSource> SourceOf(int worker, BatchSource& source) = 0;
   /// Before a pass: a collective comes between this and the first batch.
   virtual void StartPass() = 0;
-  /// Asks the workers of all ranks to stand still behind the batches that they have in hand. Any thread.
+  /// Asks the workers of all ranks to pause after their current batches. Any thread.
   virtual void AskForPause(bool is_stop) = 0;
+  /// A worker of this rank has failed: asks other ranks, if there are any, to stop. Any thread.
+  virtual void ReportFailure() = 0;
   /// Ends a wait for batches of which a step would be made. Any thread.
   virtual void StopReading() = 0;
   /// This rank's workers have ended. Whether those of all have: otherwise PauseGate says when to stand still, and this
   /// is asked again now and then, since a rank may be lost meanwhile.
   virtual Result<bool> HaveAllEnded() = 0;
-  /// What ranks that stand still find.
+  /// What paused ranks find.
   struct Standing {
     bool have_all_ended = false;
     bool has_one_failed = false;
   };
-  /// Waits until all ranks stand still, with the same dense parameters, and with all updates applied. A collective.
+  /// Waits until all ranks have paused, with the same dense parameters and all updates applied. A collective.
   virtual Result<Standing> StandStill(bool has_failed) = 0;
-  /// Behind a pause: a meeting that was called meanwhile makes workers pause again.
+  /// After a pause: if another one was called during it, makes the workers pause again.
   virtual void LookForPause() = 0;
 };
 
