@@ -21,17 +21,14 @@
 #include "core/terminal.h"
 #include "core/words.h"
 #include "device_worker/device_worker.h"
-#include "features/feature_statistics.h"
-#include "job/input_headers.h"
-#include "job/output_folder.h"
 #include "kernels/gemm.h"
 #include "model/fleet_program.h"
 #include "program/block_builder.h"
 #include "program/program_files.h"
 #include "ranks/rank_group.h"
 #include "ranks/rank_restarts.h"
+#include "session/open_job.h"
 #include "trainer/default_environment.h"
-#include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
 #include "trainer/same_job.h"
 #include "trainer/validate_job.h"
@@ -169,15 +166,6 @@ void KeepTrainer(const RankGroup& ranks, TrainerDesc* desc) {
 
 int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
 
-/// Checks the headers of the input and, if statistics are needed, locks the output folder: both fail before the first
-/// long step.
-Result<FileDescriptor> PrepareFolder(const LoadedConfig& config, const Environment& environment,
-                                     const std::string& output_dir, const std::stop_token& stop) {
-  MR_TRY(CheckInputHeaders(config, environment, stop));
-  const bool is_needed = NeedsStatistics(config.desc->data_desc()) && !output_dir.empty() && !FLAGS_validate_only;
-  return is_needed ? MakeOutputFolder(output_dir) : FileDescriptor();
-}
-
 /// Whether the flags ask for no run, only for a look at the job.
 bool OnlyLooks() { return FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty(); }
 
@@ -219,36 +207,29 @@ Status RunTrainer(const CommandLine& line, RankGroup& ranks, const std::stop_tok
       return Status::Ok();
     }
   }
-  Result<FileDescriptor> folder = FileDescriptor();
-  if (leads && FLAGS_print_ops.empty()) folder = PrepareFolder(config, loaded.environment, output_dir, stop);
-  MR_TRY(ranks.Agree(folder.status()));
-  if (FLAGS_print_ops.empty()) {
-    const FeaturePreparation how{.ranks = ranks,
-                                 .resume = resume,
-                                 .output_dir = output_dir,
-                                 .reads_again = true,
-                                 .terminal = leads ? stderr : nullptr};
-    MR_TRY(PrepareFeatures(how, loaded.environment, stop, &config));
-  }
-  const Result<std::shared_ptr<const CompiledJob>> compiled =
-      CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, stop);
-  MR_TRY(ranks.Agree(compiled.status()));
-  const std::shared_ptr<const CompiledJob>& job = *compiled;
-  if (!FLAGS_print_ops.empty()) return PrintOps(*job);
-  if (leads) WarnOfMachine(*job);
-  Result<std::unique_ptr<JobSession>> made = JobSession::Create(job, {.ranks = &ranks}, stop);
-  MR_TRY(ranks.Agree(made.status()));
-  JobSession& session = **made;
+  const bool runs = FLAGS_print_ops.empty();
+  OpenOptions options{.output_dir = std::move(output_dir),
+                      .resume = resume,
+                      .reads_input = runs,
+                      .locks_folder = !FLAGS_validate_only,
+                      .makes_session = runs,
+                      .terminal = leads ? stderr : nullptr,
+                      .inputs = {.ranks = &ranks}};
+  MR_ASSIGN(OpenedJob opened, OpenJob(ranks, std::move(config), loaded.environment, std::move(options), stop));
+  const CompiledJob& job = *opened.job;
+  if (!runs) return PrintOps(job);
+  if (leads) WarnOfMachine(job);
+  JobSession& session = *opened.session;
   if (FLAGS_validate_only) {
     MR_TRY(ValidateJob(session, stop));
     return FlushStandardOutput();
   }
-  if (job->is_dist() && leads) SayRanks(ranks, *job);
+  if (job.is_dist() && leads) SayRanks(ranks, job);
   RunOutput output;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(leads ? nullptr : std::fopen("/dev/null", "w"),
                                                                CloseFile);
   if (nobody != nullptr) output.terminal = nobody.get();
-  MR_ASSIGN(const RunSummary summary, RunJob(session, resume, FLAGS_model, stop, output, std::move(*folder)));
+  MR_ASSIGN(const RunSummary summary, RunJob(session, resume, FLAGS_model, stop, output, std::move(opened.folder)));
   if (summary.interrupted) return Cancelled("interrupted");
   if (summary.save_failures.empty()) return CheckPrinted();
   return IoError("the model is trained, but incremental.save_command failed after " +

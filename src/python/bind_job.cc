@@ -15,20 +15,19 @@
 #include "datafeed/frame_feed.h"
 #include "features/feature_spec.h"
 #include "features/feature_statistics.h"
-#include "job/input_headers.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
-#include "python/process_ranks.h"
 #include "python/py_frame.h"
 #include "python/report_dict.h"
 #include "python/run_history.h"
+#include "python/script_ranks.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "report/batch_observers.h"
 #include "serving/inference_model.h"
+#include "session/open_job.h"
 #include "trainer/default_environment.h"
-#include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
 #include "trainer/same_job.h"
 
@@ -185,7 +184,7 @@ class PyJob {
       throw StatusError(InvalidConfig("Job.run: not supported yet: callbacks of a run of several processes"));
     }
     has_run_ = true;
-    ranks_.Together("Job.run");
+    RunCall([](const CallContext& context) { return context.ranks.Together("Job.run", context.stop); }, ranks_);
     is_quiet = is_quiet || !group_->leads();
     std::vector<FetchLine> lines;
     const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
@@ -240,55 +239,53 @@ class PyJob {
 
   struct Compiled {
     std::unique_ptr<Environment> environment;
-    std::shared_ptr<const CompiledJob> job;
-    std::unique_ptr<JobSession> session;  ///< null: its rows are to come
+    OpenedJob opened;  ///< without a session: its rows are to come
   };
 
   void Compile(const std::string& resume) {
-    const Environment& shared = SharedEnvironment();
-    ranks_.Together("Job");
-    RankGroup& group = *group_;
-    Compiled made = RunInterruptibly<Compiled>([&](const std::stop_token& stop) -> Result<Compiled> {
-      ConfigRequest request = request_;
-      request.stop = stop;
-      // Whether the run goes on is said later.
-      request.trained_passes = [this](const TrainerDesc& desc) {
-        return CompletePasses("auto", output_dir_.empty() ? desc.output().dir() : output_dir_);
-      };
-      request.overrides.insert(request.overrides.end(), read_rows_.begin(), read_rows_.end());
-      Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &shared);
-      MR_TRY(group.Agree(read.status()));
-      JobAndEnvironment& loaded = *read;
-      Compiled compiled;
-      compiled.environment = std::make_unique<Environment>(std::move(loaded.environment));
-      Environment& own = *compiled.environment;
-      std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
-      MR_TRY(CheckSameJob(group, loaded.config, folder));
-      const bool lacks_rows =
-          frames_.empty() && loaded.config.files == std::vector<std::string>{std::string(kTrainedRows)};
-      if (!frames_.empty()) MR_TRY(TakeFrames(&own, &loaded.config));
-      if (!lacks_rows) {
-        MR_TRY(group.Agree(group.leads() ? CheckInputHeaders(loaded.config, own, stop) : Status::Ok()));
-        const FeaturePreparation how{.ranks = group, .resume = resume, .output_dir = folder, .reads_again = true};
-        MR_TRY(PrepareFeatures(how, own, stop, &loaded.config));
-        NoteColumns(&loaded.config);
-        NoteWholeNumbers(&loaded.config);
-      }
-      auto job = CompiledJob::Create(std::move(loaded.config), own, std::move(folder), {}, stop);
-      MR_TRY(group.Agree(job.status()));
-      compiled.job = *std::move(job);
-      if (lacks_rows) return compiled;
-      const SessionInputs inputs{.ranks = &group};
-      auto session = JobSession::Create(compiled.job, inputs, stop);
-      MR_TRY(group.Agree(session.status()));
-      compiled.session = std::move(session).value();
-      return compiled;
-    });
-    session_ = std::move(made.session);
-    job_ = std::move(made.job);
+    Compiled made = RunCall(
+        [&](const CallContext& context) -> Result<Compiled> {
+          MR_TRY(context.ranks.Together("Job", context.stop));
+          return CompileOnRanks(context, resume);
+        },
+        ranks_);
+    session_ = std::move(made.opened.session);
+    job_ = std::move(made.opened.job);
     environment_ = std::move(made.environment);
-    AgreeOrThrow(ranks_, tables_.Own(ranks_, this->job().model().main));
+    WithoutGil([&] { ThrowUnlessOk(ranks_.group->Agree(tables_.Own(ranks_, this->job().model().main))); });
     has_run_ = false;
+  }
+
+  Result<Compiled> CompileOnRanks(const CallContext& context, const std::string& resume) const {
+    RankGroup& group = *group_;
+    ConfigRequest request = request_;
+    request.stop = context.stop;
+    // Whether the run goes on is said later.
+    request.trained_passes = [this](const TrainerDesc& desc) {
+      return CompletePasses("auto", output_dir_.empty() ? desc.output().dir() : output_dir_);
+    };
+    request.overrides.insert(request.overrides.end(), read_rows_.begin(), read_rows_.end());
+    Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &context.environment);
+    MR_TRY(group.Agree(read.status()));
+    LoadedConfig& config = read->config;
+    Compiled compiled;
+    compiled.environment = std::make_unique<Environment>(std::move(read->environment));
+    OpenOptions options;
+    options.output_dir = output_dir_.empty() ? config.desc->output().dir() : output_dir_;
+    MR_TRY(CheckSameJob(group, config, options.output_dir));
+    const bool lacks_rows = frames_.empty() && config.files == std::vector<std::string>{std::string(kTrainedRows)};
+    if (!frames_.empty()) MR_TRY(TakeFrames(compiled.environment.get(), &config));
+    options.resume = resume;
+    options.reads_input = !lacks_rows;
+    options.makes_session = !lacks_rows;
+    options.on_prepared = [this](LoadedConfig* prepared) {
+      NoteColumns(prepared);
+      NoteWholeNumbers(prepared);
+    };
+    options.inputs.ranks = &group;
+    MR_ASSIGN(compiled.opened,
+              OpenJob(group, std::move(config), *compiled.environment, std::move(options), context.stop));
+    return compiled;
   }
 
   /// Lets the class that reads the job's lines read the frames.
@@ -345,10 +342,10 @@ class PyJob {
   }
   const CompiledJob& job() const { return *job_; }
 
-  const ProcessRanks& ranks_ = RanksOfProcess();
+  const ProcessRanks& ranks_ = RanksOfScript();
   const std::unique_ptr<RankGroup> alone_ = ranks_.are_several() ? nullptr : RankGroup::Solo();
   RankGroup* const group_ = alone_ == nullptr ? ranks_.group : alone_.get();
-  TablesOfRanks tables_;
+  TableOwner tables_;
   ConfigRequest request_;
   std::optional<std::string> text_;
   std::string output_dir_;

@@ -3,136 +3,47 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
-#include "config/feed_names.h"
-#include "core/words.h"
-#include "datafeed/csv_column_feed.h"
-#include "datafeed/data_feed.h"
-#include "datafeed/drop_zeros.h"
-#include "datafeed/file_columns.h"
-#include "datafeed/frame_feed.h"
-#include "datafeed/scoring_feeds.h"
-#include "dataset/dataset.h"
 #include "features/feature_spec.h"
-#include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/interruptible.h"
 #include "python/py_frame.h"
-#include "serving/absent_slots.h"
 #include "serving/inference_model.h"
-#include "serving/predictor.h"
+#include "session/model_scorer.h"
 
 namespace py = pybind11;
 
 namespace millrace {
 namespace {
 
-constexpr int kRowsAtOnce = 1024;
-
-/// Values of one slot for all rows of a call; views of numpy arrays that the caller keeps.
-struct FedColumn {
-  SlotId slot = -1;
-  const void* values = nullptr;
-  int64_t count = 0;
-  const int64_t* offsets = nullptr;  ///< rows + 1 of a sparse slot
-};
-
-/// Rows [begin, end) of the columns as a batch. Slots that are not fed are zeros, or empty.
-void FillBatch(const std::vector<FedColumn>& columns, int64_t begin, int64_t end, SlotBatch* batch) {
-  batch->Clear();
-  const auto rows = static_cast<size_t>(end - begin);
-  batch->set_rows(static_cast<int>(rows));
-  for (const SlotSpec& slot : batch->schema().used()) {
-    SlotColumn& column = batch->column(slot.id);
-    const auto fed =
-        std::find_if(columns.begin(), columns.end(), [&](const FedColumn& c) { return c.slot == slot.id; });
-    int64_t first = 0;
-    auto count = slot.is_dense ? rows * static_cast<size_t>(slot.width) : 0;
-    if (fed != columns.end()) {
-      first = slot.is_dense ? begin * slot.width : fed->offsets[begin];
-      if (!slot.is_dense) count = static_cast<size_t>(fed->offsets[end] - first);
-    }
-    if (!slot.is_dense) {
-      column.offsets.resize(rows + 1);
-      for (size_t row = 0; row <= rows; ++row) {
-        column.offsets[row] =
-            fed == columns.end() ? 0 : static_cast<uint32_t>(fed->offsets[begin + static_cast<int64_t>(row)] - first);
-      }
-    }
-    const auto fill = [&](auto& into) {
-      into.resize(count);
-      if (count == 0) return;
-      using Value = std::remove_reference_t<decltype(into[0])>;
-      if (fed == columns.end()) {
-        std::fill(into.begin(), into.end(), Value{});
-      } else {
-        std::memcpy(into.data(), static_cast<const Value*>(fed->values) + first, count * sizeof(Value));
-      }
-    };
-    if (slot.type == SlotType::kFloat) {
-      fill(column.floats);
-    } else {
-      fill(column.ids);
-    }
-  }
-}
-
-/// What a call works with, and the next one after it.
-struct Scorer {
-  std::vector<std::string> without;  ///< slots that the lines lack
-  std::unique_ptr<const SlotSchema> schema;
-  std::unique_ptr<SlotBatch> batch;
-  std::unique_ptr<PredictSession> session;
-  std::unique_ptr<DataFeed> feed;  ///< null until it reads lines
-  LineCut cut;                     ///< what these lines are
-};
-
-/// A saved model. Any number of threads may score at once, each by a scorer of its own.
+/// A ModelScorer as Python sees it.
 class PyPredictor {
  public:
-  /// `given` names variables that are fed in place of what computes them.
+  /// `given` names variables that are fed instead of computed.
   PyPredictor(const std::string& folder, const std::string& feed, const std::vector<std::string>& given,
               const std::string& prediction, const std::optional<std::string>& data_desc) {
-    PredictorOptions options;
-    options.feed = feed;
-    options.given = given;
-    options.prediction = prediction;
-    DataFeedDesc desc;
-    if (data_desc.has_value()) {
-      ThrowUnlessOk(ParseTextProto(*data_desc, "data_desc", &desc));
-      options.data_desc = &desc;
-    }
     const Environment& environment = SharedEnvironment();
-    options.feeds = &environment.feeds;
-    predictor_ = RunInterruptibly<std::unique_ptr<const Predictor>>([&](std::stop_token stop) {
-      options.stop = std::move(stop);
-      return Predictor::Load(folder, environment.ops, options);
+    scorer_ = RunInterruptibly<std::unique_ptr<ModelScorer>>([&](std::stop_token stop) {
+      return ModelScorer::Load(folder, {feed, given, prediction, data_desc}, environment, std::move(stop));
     });
-    names_ = predictor_->columns();
-    if (has_features()) feeds_of_columns_ = ValueOrThrow(ScoringFeeds(environment.feeds, predictor_->data_desc()));
   }
 
-  /// Names of the columns of scores.
-  const std::vector<std::string>& Predictions() const { return names_; }
-
-  std::vector<std::string> Warnings() const { return predictor_->warnings(); }
-
-  /// Scorers that were made so far.
-  int scorers_made() const { return scorers_made_; }
+  const std::vector<std::string>& Predictions() const { return scorer_->predictions(); }
+  std::vector<std::string> Warnings() const { return predictor().warnings(); }
+  int scorers_made() const { return scorer_->buffers_made(); }
+  bool has_features() const { return scorer_->has_features(); }
 
   py::list Slots() const {
     py::list slots;
-    for (const SlotSpec& slot : predictor_->schema().all()) {
-      const auto& feeds = predictor_->feeds();
+    for (const SlotSpec& slot : predictor().schema().all()) {
+      const auto& feeds = predictor().feeds();
       py::dict dict;
       dict["name"] = slot.name;
       dict["type"] = slot.type == SlotType::kFloat ? "float" : "uint64";
@@ -144,80 +55,27 @@ class PyPredictor {
     return slots;
   }
 
-  /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another, with its
-  /// header if it has one), which lack the slots of `without`: the scores, how many zeros were left out, and warnings.
-  /// Slots that no score depends on may be lacking without a word where lines name their columns.
+  /// (scores, zeros left out, warnings), as the calls below.
   py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
     const Environment& environment = SharedEnvironment();
-    ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
-    return Score(static_cast<int64_t>(text.size()), &quick_text_, [&](const std::stop_token& stop, Scored* scored) {
-      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer(WithAbsent(without, text)));
-      if (scorer->feed == nullptr) {
-        const DataFeedDesc desc = LinesWithout(scorer->without);
-        const DataFeedFactory& feeds = has_features() ? feeds_of_columns_ : environment.feeds;
-        const bool is_text = feeds.ReadsText(desc.name());
-        if (!is_text && desc.feature_size() > 0) {
-          return InvalidConfig("predict_lines: the model reads files of \"" + desc.name() +
-                               "\", which are no text; predict takes a data frame, or the path of a .parquet file");
-        }
-        const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
-        MR_ASSIGN(scorer->feed, feeds.Create(feed_class, *scorer->schema, desc));
-        MR_ASSIGN(scorer->cut, feeds.CutOf(feed_class, *scorer->schema, desc));
-      }
-      const int64_t before = scorer->feed->counters().zeros_dropped;
-      MR_TRY(ScoreLines(text, *scorer, stop, &scored->scores));
-      scored->zeros_dropped = scorer->feed->counters().zeros_dropped - before;
-      scored->warnings = WarningsOf(*scorer->feed, false);
-      return Finish(std::move(scorer), &scored->warnings);
-    });
+    return Score(static_cast<int64_t>(text.size()), &quick_text_,
+                 [&](const std::stop_token& stop) { return scorer_->ScoreText(environment, text, without, stop); });
   }
-
-  /// The same of rows in memory, with the columns that the model's features take; slots of `without` are not made.
   py::tuple ScoreFrame(const PyFrame& given, const std::vector<std::string>& without) {
     const Environment& environment = SharedEnvironment();
-    ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
-    return Score(given.frame->rows(), &quick_frames_, [&](const std::stop_token& stop, Scored* scored) {
-      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer(without));
-      const DataFeedDesc desc = LinesWithout(without);
-      MR_ASSIGN(const DataFeedFactory feeds, FrameFeeds(environment.feeds, desc, {given.frame}, plans_));
-      MR_ASSIGN(const std::unique_ptr<DataFeed> feed, feeds.Create(desc.name(), *scorer->schema, desc));
-      MR_ASSIGN(const LineCut cut, feeds.CutOf(desc.name(), *scorer->schema, desc));
-      MR_ASSIGN(const auto rows, cut.records(nullptr, FileOfFrame(given.frame->name()), LineLimit()));
-      MR_TRY(ScoreRows(given.frame->name(), *rows, *feed, *scorer, stop, &scored->scores));
-      scored->zeros_dropped = feed->counters().zeros_dropped;
-      scored->warnings = WarningsOf(*feed, true);
-      return Finish(std::move(scorer), &scored->warnings);
+    return Score(given.frame->rows(), &quick_frames_, [&](const std::stop_token& stop) {
+      return scorer_->ScoreFrame(environment, given.frame, without, stop);
     });
   }
-
-  /// Columns that scoring takes, whose rows lack the slots of `without`.
-  std::vector<std::string> Columns(const std::vector<std::string>& without) const {
-    const DataFeedDesc desc = LinesWithout(without);
-    const SlotSchema schema = ValueOrThrow(SlotSchema::Create(desc));
-    return ValueOrThrow(plans_->Setup(schema, desc)).plan->columns();
-  }
-
-  std::vector<std::string> WordColumnsOfModel() const { return WordColumns(predictor_->data_desc()); }
-
-  /// By column, how the training wrote whole numbers that are words: "5" or "5.0", or "" where it had other words.
-  std::map<std::string, std::string> WholeNumbers() const {
-    std::map<std::string, std::string> texts;
-    for (const FeatureStates::WholeNumber& number : predictor_->data_desc().feature_states().whole_number()) {
-      texts[number.column()] = number.text();
-    }
-    return texts;
-  }
-
-  bool has_features() const { return predictor_->data_desc().feature_size() > 0; }
-
-  /// The same of columns: (slot, values, offsets or None) each, contiguous and of the slot's type.
+  /// (slot, values, offsets or None) each, contiguous and of the slot's type.
   py::tuple ScoreColumns(const std::vector<std::tuple<std::string, py::array, py::object>>& given, int64_t rows) {
-    std::vector<FedColumn> columns;
+    std::vector<ScoredColumn> columns;
     std::vector<py::array_t<int64_t>> kept;
     int64_t values_given = rows;
+    const SlotSchema& schema = predictor().schema();
     for (const auto& [name, values, offsets] : given) {
-      const SlotSpec& slot = predictor_->schema().used()[static_cast<size_t>(predictor_->schema().Find(name))];
-      FedColumn column{slot.id, values.data(), values.size(), nullptr};
+      const SlotSpec& slot = schema.used()[static_cast<size_t>(schema.Find(name))];
+      ScoredColumn column{slot.id, values.data(), values.size(), nullptr};
       if (!slot.is_dense) {
         kept.push_back(offsets.cast<py::array_t<int64_t>>());
         column.offsets = kept.back().data();
@@ -225,230 +83,45 @@ class PyPredictor {
       columns.push_back(column);
       values_given += column.count;
     }
-    const bool drops_zeros = predictor_->data_desc().zeros() == DataFeedDesc::DROP;
-    return Score(values_given, &quick_columns_, [&](const std::stop_token& stop, Scored* scored) {
-      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer({}));
-      for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
-        if (stop.stop_requested()) return Cancelled("interrupted");
-        FillBatch(columns, begin, std::min<int64_t>(begin + kRowsAtOnce, rows), scorer->batch.get());
-        if (drops_zeros) scored->zeros_dropped += DropZeros(*scorer->batch);
-        MR_ASSIGN(const std::span<const float> some, scorer->session->Run(*scorer->batch));
-        scored->scores.insert(scored->scores.end(), some.begin(), some.end());
-      }
-      return Finish(std::move(scorer), &scored->warnings);
-    });
+    return Score(values_given, &quick_columns_,
+                 [&](const std::stop_token& stop) { return scorer_->ScoreColumns(columns, rows, stop); });
+  }
+
+  std::vector<std::string> Columns(const std::vector<std::string>& without) const {
+    return ValueOrThrow(scorer_->Columns(without));
+  }
+  std::vector<std::string> WordColumnsOfModel() const { return WordColumns(predictor().data_desc()); }
+  /// By column, how the training wrote whole numbers that are words: "5" or "5.0", or "" where it had other words.
+  std::map<std::string, std::string> WholeNumbers() const {
+    std::map<std::string, std::string> texts;
+    for (const FeatureStates::WholeNumber& number : predictor().data_desc().feature_states().whole_number()) {
+      texts[number.column()] = number.text();
+    }
+    return texts;
   }
 
  private:
-  struct Scored {
-    std::vector<float> scores;
-    int64_t zeros_dropped = 0;
-    std::map<std::string, std::string> warnings;  ///< each once for the same key
-  };
-
-  /// Of numbers and times that lines write otherwise than those of the training. A line may lack any key, since few
-  /// come at once.
-  static std::map<std::string, std::string> WarningsOf(const DataFeed& feed, bool is_frame) {
-    const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
-    if (naming == nullptr) return {};
-    PassStats read;
-    read.names = naming->names();
-    read.names.absent.clear();
-    const auto find_place = [is_frame](NumberForm* value) {
-      value->place = is_frame ? "in the rows" : "byte " + std::to_string(value->column) + " of its line";
-    };
-    for (auto* const numbers : read.names.forms()) {
-      for (auto& [column, number] : *numbers) find_place(&number);
-    }
-    for (auto& [column, of_column] : read.names.zones) {
-      for (auto& [zone, time] : of_column) find_place(&time);
-    }
-    for (auto& [column, time] : read.names.of_1970) find_place(&time);
-    return ValueWarnings(read, Reads::kModel);
-  }
+  const Predictor& predictor() const { return scorer_->predictor(); }
 
   template <class Work>
-  py::tuple Score(int64_t amount, QuickWork* quick, const Work& work) {
-    Scored scored;
-    const auto run = [&](const std::stop_token& stop) { ThrowUnlessOk(work(stop, &scored)); };
-    if (predictor_->has_blocks()) {
+  py::tuple Score(int64_t amount, QuickAmount* quick, const Work& work) {
+    Scores scores;
+    const auto run = [&](const std::stop_token& stop) { scores = ValueOrThrow(work(stop)); };
+    if (predictor().has_blocks()) {
       RunInterruptibly(run);
     } else {
-      quick->Run(amount, run);
+      RunQuickly(quick, amount, run);
     }
-    const auto columns = static_cast<py::ssize_t>(names_.size());
-    const auto count = static_cast<py::ssize_t>(scored.scores.size());
+    const auto columns = static_cast<py::ssize_t>(scorer_->predictions().size());
+    const auto count = static_cast<py::ssize_t>(scores.values.size());
     py::array_t<float> array = columns == 1 ? py::array_t<float>(count)
                                             : py::array_t<float>(std::vector<py::ssize_t>{count / columns, columns});
-    if (!scored.scores.empty()) {
-      std::memcpy(array.mutable_data(), scored.scores.data(), scored.scores.size() * sizeof(float));
-    }
-    return py::make_tuple(array, scored.zeros_dropped, scored.warnings);
+    if (count > 0) std::memcpy(array.mutable_data(), scores.values.data(), scores.values.size() * sizeof(float));
+    return py::make_tuple(array, scores.zeros_dropped, scores.warnings);
   }
 
-  static Status ScoreLines(const std::string& text, Scorer& scorer, const std::stop_token& stop,
-                           std::vector<float>* scores) {
-    // Bytes behind the last line may be read.
-    std::string padded = text;
-    padded.append(kLinePadding + 1, '\0');
-    DataFeed& feed = *scorer.feed;
-    SlotBatch& batch = *scorer.batch;
-    uint64_t number = 0;
-    size_t start = 0;
-    if (auto* const headed = dynamic_cast<HeadedFeed*>(&feed)) {
-      const std::string_view first = std::string_view(text).substr(0, text.find('\n'));
-      const std::string_view header = scorer.cut.header == nullptr ? std::string_view() : scorer.cut.header(first);
-      const bool is_there = !header.empty();
-      if (is_there || !text.empty()) MR_TRY(headed->TakeHeader(header).Context("lines:1"));
-      if (!headed->note().empty()) Say("note: lines:1: " + headed->note() + "\n");
-      if (is_there) {
-        number = 1;
-        start = first.size() + 1;
-      }
-    }
-    while (start < text.size()) {
-      if (stop.stop_requested()) return Cancelled("interrupted");
-      batch.Clear();
-      MR_TRY(feed.Attach(&batch));
-      while (start < text.size() && feed.rows() < kRowsAtOnce) {
-        const size_t end = std::min(text.find('\n', start), text.size());
-        ++number;
-        MR_ASSIGN(const LineResult result, feed.ParseLine({padded.data() + start, end - start}));
-        if (result == LineResult::kBad) {
-          MR_TRY(feed.Detach());
-          return feed.error().ToStatus("lines", number);
-        }
-        start = end + 1;
-      }
-      const int rows = feed.rows();
-      MR_TRY(feed.Detach());
-      if (rows == 0) continue;
-      MR_ASSIGN(const std::span<const float> some, scorer.session->Run(batch));
-      scores->insert(scores->end(), some.begin(), some.end());
-    }
-    return Status::Ok();
-  }
-
-  static Status ScoreRows(const std::string& name, RecordSource& rows, DataFeed& feed, Scorer& scorer,
-                          const std::stop_token& stop, std::vector<float>* scores) {
-    SlotBatch& batch = *scorer.batch;
-    uint64_t number = 0;
-    for (bool more = true; more;) {
-      batch.Clear();
-      MR_TRY(feed.Attach(&batch));
-      while (more && feed.rows() < kRowsAtOnce) {
-        RecordFrame some;
-        MR_ASSIGN(more, rows.Next(&some, stop));
-        for (std::string_view records = some.body; more && !records.empty(); ++number) {
-          MR_ASSIGN(const LineResult result, feed.ParseLine(TakeSized(&records)));
-          if (result != LineResult::kBad) continue;
-          MR_TRY(feed.Detach());
-          return BadData(name + ": row " + std::to_string(number) + ": " + feed.error().ToString());
-        }
-      }
-      const int count = feed.rows();
-      MR_TRY(feed.Detach());
-      if (count == 0) continue;
-      MR_ASSIGN(const std::span<const float> scored, scorer.session->Run(batch));
-      scores->insert(scores->end(), scored.begin(), scored.end());
-    }
-    return Status::Ok();
-  }
-
-  /// `without`, and the slots that no score depends on and whose columns the header of `text` lacks.
-  std::vector<std::string> WithAbsent(std::vector<std::string> without, std::string_view text) {
-    const DataFeedDesc& desc = predictor_->data_desc();
-    if (!HasHeader(desc)) return without;
-    const std::string_view header = CsvHeaderOf(desc)(text.substr(0, text.find('\n')));
-    const std::lock_guard lock(mutex_);
-    if (header != last_header_) {
-      absent_.clear();
-      const Result<std::vector<std::string>> names = CsvHeaderNames(header, desc);
-      if (names.ok()) {
-        for (AbsentSlot& one : AbsentSlotsOf(*predictor_, desc, *names)) absent_.push_back(std::move(one.slot));
-      }
-      last_header_ = header;
-    }
-    without.insert(without.end(), absent_.begin(), absent_.end());
-    return without;
-  }
-
-  DataFeedDesc LinesWithout(const std::vector<std::string>& without) const {
-    DataFeedDesc desc = predictor_->data_desc();
-    ForgetOwnFeed(&desc);
-    auto* slots = desc.mutable_multi_slot_desc()->mutable_slots();
-    for (const std::string& name : without) {
-      slots->erase(std::remove_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; }),
-                   slots->end());
-    }
-    return desc;
-  }
-
-  Result<std::unique_ptr<Scorer>> TakeScorer(const std::vector<std::string>& without) {
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found =
-          std::find_if(free_.begin(), free_.end(), [&](const auto& scorer) { return scorer->without == without; });
-      if (found != free_.end()) {
-        std::unique_ptr<Scorer> scorer = std::move(*found);
-        free_.erase(found);
-        return scorer;
-      }
-    }
-    auto scorer = std::make_unique<Scorer>();
-    scorer->without = without;
-    MR_ASSIGN(SlotSchema schema, SlotSchema::Create(LinesWithout(without)));
-    scorer->schema = std::make_unique<const SlotSchema>(std::move(schema));
-    scorer->batch = std::make_unique<SlotBatch>(*scorer->schema);
-    MR_ASSIGN(scorer->session, PredictSession::Create(*predictor_, *scorer->schema, kRowsAtOnce));
-    ++scorers_made_;
-    return scorer;
-  }
-  /// Adds to `warnings` what is unlike the last evaluation in the latest rows, and gives the scorer back. A few rows
-  /// wait for more, as they show nothing.
-  Status Finish(std::unique_ptr<Scorer> scorer, std::map<std::string, std::string>* warnings) {
-    constexpr int64_t kWorthALook = 16;
-    if (scorer->session->rows_looked() >= kWorthALook) {
-      PassStats read;
-      {
-        const std::lock_guard lock(mutex_);
-        MR_TRY(scorer->session->TakeShares(&shares_));
-        read.names.shares = shares_;
-        for (auto& [slot, share] : shares_) WeighLess(&share);
-      }
-      read.names.trained_shares = predictor_->slot_shares();
-      warnings->merge(ValueWarnings(read, Reads::kModel));
-    }
-    GiveBack(std::move(scorer));
-    return Status::Ok();
-  }
-  /// Lets earlier rows weigh no more than a few thousand: a server that scored millions must notice what comes now.
-  static void WeighLess(SlotShare* share) {
-    constexpr int64_t kRemembered = 4096;
-    if (share->rows <= kRemembered) return;
-    const double part = static_cast<double>(kRemembered) / static_cast<double>(share->rows);
-    for (int64_t* count : {&share->rows, &share->empty, &share->ids, &share->unknown}) {
-      *count = std::llround(part * static_cast<double>(*count));
-    }
-  }
-  void GiveBack(std::unique_ptr<Scorer> scorer) {
-    constexpr size_t kKept = 64;
-    const std::lock_guard lock(mutex_);
-    if (free_.size() == kKept) free_.erase(free_.begin());
-    free_.push_back(std::move(scorer));
-  }
-
-  std::unique_ptr<const Predictor> predictor_;
-  DataFeedFactory feeds_of_columns_;  ///< of a model with features
-  std::vector<std::string> names_;    ///< of the columns of scores
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Scorer>> free_;
-  SlotShares shares_;                ///< of the latest rows
-  std::string last_header_;          ///< of CSV
-  std::vector<std::string> absent_;  ///< slots whose columns it lacks
-  std::atomic<int> scorers_made_{0};
-  const std::shared_ptr<const FeaturePlans> plans_ = std::make_shared<const FeaturePlans>();  ///< of frames
-  QuickWork quick_text_, quick_columns_, quick_frames_;
+  std::unique_ptr<ModelScorer> scorer_;
+  QuickAmount quick_text_, quick_columns_, quick_frames_;
 };
 
 /// Whether an array's memory is as a slot has its values: ids, or float32.

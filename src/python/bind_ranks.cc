@@ -7,22 +7,22 @@
 #include <vector>
 
 #include "python/bindings.h"
-#include "python/process_ranks.h"
+#include "python/script_ranks.h"
 
 namespace py = pybind11;
 
 namespace millrace {
 namespace {
 
-int Rank() { return RanksOfProcess().group->rank(); }
+int Rank() { return RanksOfScript().group->rank(); }
 
-int Size() { return RanksOfProcess().group->size(); }
+int Size() { return RanksOfScript().group->size(); }
 
 /// What every rank brought to its next call of that name, by rank.
 std::vector<py::bytes> Together(const std::string& call, const std::string& mine) {
-  std::vector<py::bytes> all;
-  for (const std::string& one : RanksOfProcess().Together(call, mine)) all.emplace_back(one);
-  return all;
+  const auto all =
+      RunCall([&](const CallContext& context) { return context.ranks.Together(call, mine, context.stop); });
+  return {all.begin(), all.end()};
 }
 
 }  // namespace

@@ -188,17 +188,14 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void QuickWork::Run(int64_t amount, const std::function<void(std::stop_token)>& work) {
-  constexpr std::chrono::milliseconds kSoon{10};
+void RunQuickly(QuickAmount* quick, int64_t amount, const std::function<void(std::stop_token)>& work) {
   const Clock::time_point start = Clock::now();
-  if (amount <= quick_.load(std::memory_order_relaxed)) {
+  if (quick->Contains(amount)) {
     RunHere(work);
   } else {
     RunInterruptibly(work);
   }
-  const bool was_soon = Clock::now() - start <= kSoon;
-  const int64_t quick = quick_.load(std::memory_order_relaxed);
-  quick_.store(was_soon ? std::max(quick, amount) : std::min(quick, amount - 1), std::memory_order_relaxed);
+  quick->Note(amount, Clock::now() - start);
 }
 
 int64_t WorkersMade() { return OfProcess().workers_made; }

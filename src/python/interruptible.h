@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -10,6 +9,7 @@
 
 #include "core/status.h"
 #include "python/errors.h"
+#include "session/quick_amount.h"
 
 namespace millrace {
 
@@ -49,17 +49,9 @@ T RunInterruptibly(const std::function<Result<T>(std::stop_token)>& work) {
   return ValueOrThrow(*std::move(result));
 }
 
-/// Work that is done again and again, and mostly is over before anybody could press Ctrl-C: then the caller does it
-/// itself, without the GIL, and hands nothing to another thread. Thread-safe.
-class QuickWork {
- public:
-  /// RunInterruptibly, or on the caller's thread where no less work than this `amount`, in units of the caller's, was
-  /// over within a hundredth of a second the last time. Such work must not wait for others.
-  void Run(int64_t amount, const std::function<void(std::stop_token)>& work);
-
- private:
-  std::atomic<int64_t> quick_{-1};  ///< the largest amount that was over soon
-};
+/// RunInterruptibly, or on the caller's thread without the GIL if `quick` expects this amount of work to be over before
+/// anybody could press Ctrl-C. Such work must not wait for others.
+void RunQuickly(QuickAmount* quick, int64_t amount, const std::function<void(std::stop_token)>& work);
 
 /// Threads that were made for RunInterruptibly so far: as many as calls that ran at once, unless some were interrupted.
 int64_t WorkersMade();

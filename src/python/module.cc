@@ -11,7 +11,7 @@
 #include "python/errors.h"
 #include "python/interruptible.h"
 #include "python/output.h"
-#include "python/process_ranks.h"
+#include "python/script_ranks.h"
 #include "trainer/default_environment.h"
 
 namespace millrace {
@@ -76,6 +76,6 @@ PYBIND11_MODULE(_millrace, module) {
     pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(end));
   };
   // The last one comes first: what runs may need the other ranks.
-  at_exit(&millrace::EndRanksOfProcess);
+  at_exit(&millrace::EndRanksOfScript);
   at_exit(&millrace::StopCallsOfDaemons);
 }

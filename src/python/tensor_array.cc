@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "python/errors.h"
 #include "runtime/transfer.h"
@@ -48,11 +50,21 @@ py::array ToArray(const Tensor& tensor) {
   return array;
 }
 
-DType DTypeOfArray(const py::array& array, const std::string& what) {
+std::optional<DType> FindDType(const py::array& array) {
   for (const DType type : {DType::kFloat32, DType::kInt64, DType::kFloat64, DType::kInt32, DType::kBool, DType::kUint8,
                            DType::kInt8, DType::kInt16, DType::kFloat16}) {
     if (array.dtype().equal(ArrayTypeOf(type))) return type;
   }
+  return std::nullopt;
+}
+
+Dims DimsOfArray(const py::array& array) {
+  const std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
+  return Dims(std::span<const int64_t>(shape));
+}
+
+DType DTypeOfArray(const py::array& array, const std::string& what) {
+  if (const std::optional<DType> type = FindDType(array)) return *type;
   throw StatusError(InvalidConfig(what + ": no tensor holds values of dtype " +
                                   py::str(array.dtype()).cast<std::string>() +
                                   "; convert them, for example by .astype(\"float32\")"));

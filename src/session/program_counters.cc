@@ -1,4 +1,4 @@
-#include "python/program_counters.h"
+#include "session/program_counters.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,6 +16,31 @@ Tensor* TensorOf(const Scope& scope, const std::string& name) {
 }
 
 }  // namespace
+
+std::optional<std::vector<int64_t>> SeenCounts::Find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = counts_.find(name);
+  return found == counts_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void SeenCounts::Set(const std::string& name, std::vector<int64_t> counts) {
+  const std::lock_guard lock(mutex_);
+  counts_[name] = std::move(counts);
+}
+
+void SeenCounts::Erase(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  counts_.erase(name);
+}
+
+void SeenCounts::Add(const std::string& name, const std::vector<int64_t>& before, const Tensor& after) {
+  const std::lock_guard lock(mutex_);
+  std::vector<int64_t>& total = counts_[name];
+  total.resize(std::max(total.size(), before.size()));
+  // Paddle's counts lose the element after the buckets in the first run.
+  const size_t size = std::min(static_cast<size_t>(after.numel()), before.size());
+  for (size_t i = 0; i < size; ++i) total[i] += after.data<int64_t>()[i] - before[i];
+}
 
 ProgramCounters::ProgramCounters(const ProgramDesc& program) {
   for (const BlockDesc& block : program.blocks()) {
@@ -51,12 +76,7 @@ void ProgramCounters::Enter(Scope& scope, uint64_t version) {
 void ProgramCounters::Leave(Scope& scope, SeenCounts* seen) {
   Exchange(scope);
   for (const Count& count : counts_) {
-    if (count.entered.empty()) continue;
-    std::vector<int64_t>& total = (*seen)[count.name];
-    total.resize(std::max(total.size(), count.entered.size()));
-    // Paddle's counts lose the place behind the buckets in the first run.
-    const auto size = std::min(static_cast<size_t>(count.own.numel()), count.entered.size());
-    for (size_t i = 0; i < size; ++i) total[i] += count.own.data<int64_t>()[i] - count.entered[i];
+    if (!count.entered.empty()) seen->Add(count.name, count.entered, count.own);
   }
 }
 

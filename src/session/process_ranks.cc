@@ -1,24 +1,22 @@
-#include "python/process_ranks.h"
+#include "session/process_ranks.h"
 
-#include <pybind11/pybind11.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "comm/mpi_plugin.h"
-#include "python/errors.h"
-#include "python/interruptible.h"
-
-namespace py = pybind11;
 
 namespace millrace {
 namespace {
+
+Status ScriptIsOver() { return Unavailable("the script is over, and so are its ranks"); }
 
 /// The way to the others until it is ended; what Python destroys later still finds it.
 class ScriptCommunicator final : public Communicator {
@@ -38,24 +36,26 @@ class ScriptCommunicator final : public Communicator {
     if (!is_ended()) open_->SetReceiver(receiver);
   }
   Status Send(int to, std::string message) override {
-    return is_ended() ? Ended() : open_->Send(to, std::move(message));
+    return is_ended() ? ScriptIsOver() : open_->Send(to, std::move(message));
   }
-  Status WaitUntil(const std::function<bool()>& done) override { return is_ended() ? Ended() : open_->WaitUntil(done); }
+  Status WaitUntil(const std::function<bool()>& done) override {
+    return is_ended() ? ScriptIsOver() : open_->WaitUntil(done);
+  }
   Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
-    return is_ended() ? Ended() : open_->AllToAll(out, in);
+    return is_ended() ? ScriptIsOver() : open_->AllToAll(out, in);
   }
-  Status SumOverRanks(std::span<int64_t> values) override { return is_ended() ? Ended() : open_->SumOverRanks(values); }
+  Status SumOverRanks(std::span<int64_t> values) override {
+    return is_ended() ? ScriptIsOver() : open_->SumOverRanks(values);
+  }
   Status Broadcast(int root, std::string* bytes) override {
-    return is_ended() ? Ended() : open_->Broadcast(root, bytes);
+    return is_ended() ? ScriptIsOver() : open_->Broadcast(root, bytes);
   }
-  Status Barrier() override { return is_ended() ? Ended() : open_->Barrier(); }
+  Status Barrier() override { return is_ended() ? ScriptIsOver() : open_->Barrier(); }
   /// What a script holds in its variables is its own: nobody could bring it back to where the others go on.
   Status Shrink() override { return Unavailable("a script does not go on without a lost rank: start all of it again"); }
   int64_t bytes_sent() const override { return is_ended() ? 0 : open_->bytes_sent(); }
 
  private:
-  static Status Ended() { return Unavailable("the script is over, and so are its ranks"); }
-
   std::unique_ptr<Communicator> open_;
   const int rank_;
   const int size_;
@@ -66,7 +66,7 @@ struct Opened {
   Status status;
   std::unique_ptr<ScriptCommunicator> communicator;  ///< null where it could not be opened
   std::unique_ptr<RankGroup> group;
-  std::unique_ptr<CollectiveOrder> script;
+  std::unique_ptr<CollectiveOrder> order;
   std::optional<ProcessRanks> ranks;  ///< where there are several
 };
 
@@ -80,55 +80,60 @@ Status Open(Opened* opened) {
   MR_ASSIGN(std::unique_ptr<Communicator> made, OpenMpi());
   opened->communicator = std::make_unique<ScriptCommunicator>(std::move(made));
   opened->group = std::make_unique<RankGroup>(*opened->communicator);
-  opened->script = std::make_unique<CollectiveOrder>(opened->group->calls());
+  opened->order = std::make_unique<CollectiveOrder>(opened->group->calls());
   // None may send what another one does not know of yet.
   MR_TRY(opened->communicator->Barrier());
-  if (opened->communicator->size() > 1) opened->ranks = {opened->group.get(), opened->script.get()};
+  if (opened->communicator->size() > 1) opened->ranks = {opened->group.get(), opened->order.get()};
   return Status::Ok();
 }
 
-std::map<std::string, const TablesOfRanks*>& Owners() {
-  static auto* const owners = new std::map<std::string, const TablesOfRanks*>;
+/// Which object owns the tables of a name. Never destroyed: Python can keep scopes past the end of static objects.
+struct Owners {
+  std::mutex mutex;
+  std::map<std::string, const TableOwner*> by_name;
+};
+
+Owners& AllOwners() {
+  static auto* const owners = new Owners;
   return *owners;
 }
 
-void Flush(const char* stream) {
-  try {
-    py::module_::import("sys").attr(stream).attr("flush")();
-  } catch (const py::error_already_set&) {  // NOLINT(bugprone-empty-catch): there may be none, or it is closed
-  }
+std::mutex& OpenMutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
 }
 
 }  // namespace
 
-std::vector<std::string> ProcessRanks::Together(std::string_view call, std::string_view mine) const {
-  if (!are_several()) return {std::string(mine)};
-  std::vector<std::string> all;
-  RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(script->Together(call, mine, &all, stop)); });
+Result<std::vector<std::string>> ProcessRanks::Together(std::string_view call, std::string_view mine,
+                                                        const std::stop_token& stop) const {
+  std::vector<std::string> all = {std::string(mine)};
+  if (are_several()) MR_TRY(order->Together(call, mine, &all, stop));
   return all;
 }
 
-void AgreeOrThrow(const ProcessRanks& ranks, const Status& mine) {
-  WithoutGil([&] { ThrowUnlessOk(ranks.group->Agree(mine)); });
+Status ProcessRanks::Together(std::string_view call, const std::stop_token& stop) const {
+  return Together(call, {}, stop).status();
 }
 
-void RunByLeader(const ProcessRanks& ranks, const std::string& call,
-                 const std::function<Status(const std::stop_token&)>& work) {
-  RunInterruptibly([&](const std::stop_token& stop) {
-    const auto run = [&] { return work(stop); };
-    ThrowUnlessOk(ranks.are_several() ? ranks.script->ByLeader(call, run, stop) : run());
-  });
+Status ProcessRanks::ByLeader(const std::string& call, const std::function<Status()>& work,
+                              const std::stop_token& stop) const {
+  return are_several() ? order->ByLeader(call, work, stop) : work();
 }
 
-TablesOfRanks::~TablesOfRanks() {
-  std::erase_if(Owners(), [this](const auto& owner) { return owner.second == this; });
+TableOwner::~TableOwner() {
+  Owners& owners = AllOwners();
+  const std::lock_guard lock(owners.mutex);
+  std::erase_if(owners.by_name, [this](const auto& owner) { return owner.second == this; });
 }
 
-Status TablesOfRanks::Own(const ProcessRanks& ranks, const ProgramDesc& program) {
+Status TableOwner::Own(const ProcessRanks& ranks, const ProgramDesc& program) {
   if (!ranks.are_several()) return Status::Ok();
+  Owners& owners = AllOwners();
+  const std::lock_guard lock(owners.mutex);
   for (const VarDesc& var : program.blocks(0).vars()) {
     if (var.type().type() != VarType::SPARSE_TABLE) continue;
-    if (Owners().emplace(var.name(), this).first->second == this) continue;
+    if (owners.by_name.emplace(var.name(), this).first->second == this) continue;
     return AlreadyExists(
         "table \"" + var.name() +
         "\" is in another scope or job of this script, and ranks know a table by its name: give one of "
@@ -157,43 +162,41 @@ Result<std::vector<std::string>> FilesOfRanks(const std::vector<std::vector<std:
   return all;
 }
 
-const ProcessRanks& AloneInProcess() {
-  static const auto* const alone = new ProcessRanks{RankGroup::Solo().release(), nullptr};
-  return *alone;
+const ProcessRanks& SoloProcess() {
+  static const auto* const solo = new ProcessRanks{RankGroup::Solo().release(), nullptr};
+  return *solo;
 }
 
-const ProcessRanks& RanksOfProcess() {
+Result<const ProcessRanks*> RanksOfProcess() {
+  const std::lock_guard lock(OpenMutex());
   Opened*& opened = OfProcess();
   if (opened == nullptr) {
-    if (!StartedByLauncher()) return AloneInProcess();
+    if (!StartedByLauncher()) return &SoloProcess();
     opened = new Opened;
     opened->process = ::getpid();
-    WithoutGil([&] { opened->status = Open(opened); });
+    opened->status = Open(opened);
   }
   if (opened->process != ::getpid()) {
-    throw StatusError(Unavailable("a process that a rank forked is no rank: train in the process that mpirun started"));
+    return Unavailable("a process that a rank forked is no rank: train in the process that mpirun started");
   }
-  ThrowUnlessOk(opened->status);
-  if (!opened->ranks.has_value()) return AloneInProcess();
-  if (opened->communicator->is_ended()) throw StatusError(Unavailable("the script is over, and so are its ranks"));
-  return *opened->ranks;
+  MR_TRY(Status(opened->status));
+  if (!opened->ranks.has_value()) return &SoloProcess();
+  if (opened->communicator->is_ended()) return ScriptIsOver();
+  return &*opened->ranks;
 }
 
-void EndRanksOfProcess() {
-  Opened* const opened = OfProcess();
-  if (opened == nullptr || opened->communicator == nullptr || opened->process != ::getpid()) return;
-  // The launcher may end all ranks as soon as one of them has failed: what to say is said before.
-  Flush("stdout");
-  Flush("stderr");
-  const bool has_failed = py::hasattr(py::module_::import("sys"), "last_type");
-  std::vector<std::string> all;
-  if (opened->ranks.has_value() && !has_failed) {
-    try {
-      opened->ranks->Together("the end of the script");
-    } catch (const StatusError&) {  // NOLINT(bugprone-empty-catch): the others say what went wrong
-    }
-  }
-  WithoutGil([&] { opened->communicator->End(); });
+bool HasRanksToEnd() {
+  const std::lock_guard lock(OpenMutex());
+  const Opened* const opened = OfProcess();
+  return opened != nullptr && opened->communicator != nullptr && opened->process == ::getpid();
 }
+
+void WaitForRanksAtEnd(const std::stop_token& stop) {
+  // If this fails, the other ranks report why.
+  const Opened* const opened = OfProcess();
+  if (opened->ranks.has_value()) (void)opened->ranks->Together("the end of the script", stop);
+}
+
+void EndRanksOfProcess() { OfProcess()->communicator->End(); }
 
 }  // namespace millrace
