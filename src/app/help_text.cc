@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/float_text.h"
+#include "core/numbers.h"
 #include "core/version.h"
 
 namespace millrace {

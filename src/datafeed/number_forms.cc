@@ -5,8 +5,8 @@
 #include <functional>
 #include <utility>
 
-#include "core/swar_digits.h"
-#include "core/truth_value.h"
+#include "core/digits.h"
+#include "core/numbers.h"
 #include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_feed.h"

@@ -12,7 +12,7 @@
 #include "config/grouping.h"
 #include "core/caught.h"
 #include "core/edit_distance.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "core/shuffle.h"
 #include "data_feed.pb.h"
 #include "datafeed/bad_lines.h"

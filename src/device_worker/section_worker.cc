@@ -10,7 +10,7 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/words.h"
 
 namespace millrace {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "core/numbers.h"
 #include "data_feed.pb.h"
-#include "features/number_text.h"
 #include "features/time_text.h"
 
 namespace millrace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/json_writer.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "inspect/number_text.h"
 #include "inspect/slot_stats.h"
 

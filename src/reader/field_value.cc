@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <system_error>
 
-#include "core/float_text.h"
 #include "core/harmless_text.h"
+#include "core/numbers.h"
 #include "core/shortened.h"
 
 namespace millrace {

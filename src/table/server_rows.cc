@@ -16,10 +16,9 @@
 
 #include "core/decompress.h"
 #include "core/file.h"
-#include "core/float_text.h"
 #include "core/folder_entries.h"
 #include "core/gzip_member.h"
-#include "core/integer_text.h"
+#include "core/numbers.h"
 #include "table/counted_table.h"
 #include "table/ctr_rows.h"
 #include "table/table_io.h"
