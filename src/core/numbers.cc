@@ -74,37 +74,10 @@ FloatText Parse(std::string_view token, T* value) {
   return result;
 }
 
-/// Reads "-12.345" with at most seven digits on each side of the point: numbers of 14 digits and powers of ten up to 7
-/// are exact as doubles, so their quotient is rounded once. False: use the standard library.
-bool ReadPlain(const char* at, const char* end, double* value) {
-  const bool is_negative = *at == '-';
-  if (is_negative) ++at;
-  const DigitRun whole = ReadDigits(at);
-  if (whole.digits == 0 || whole.digits == 8) return false;
-  at += whole.digits;
-  auto number = static_cast<double>(whole.value);
-  if (at < end && *at == '.') {
-    const DigitRun part = ReadDigits(at + 1);
-    if (part.digits == 8) return false;
-    at += 1 + part.digits;
-    number = static_cast<double>(whole.value * kPowersOfTen[part.digits] + part.value) / kExactPowers[part.digits];
-  }
-  *value = is_negative ? -number : number;
-  return at == end;
-}
-
-std::string Printed(double value, std::chars_format format, int digits) {
-  char text[400];  // the largest double has 309 digits before its point
-  const auto [end, error] = std::to_chars(text, text + sizeof(text), WithoutNanSign(value), format, digits);
-  return {text, end};
-}
-
-// The powers of ten exactly representable as double.
-constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
 // A single rounding.
-double TimesPower(double value, int power) { return power < 0 ? value / kPowers[-power] : value * kPowers[power]; }
+double TimesPower(double value, int power) {
+  return power < 0 ? value / kExactPowers[-power] : value * kExactPowers[power];
+}
 
 // `scaled` rounded to an integer; -1 if it is so close to a half that one rounding error could decide.
 int64_t RoundedSurely(double scaled) {
@@ -157,13 +130,8 @@ IntegerText ParseInteger(std::string_view token, uint64_t* value) {
 }
 
 bool ReadNumber(std::string_view text, double* value) {
-  const char* begin = text.data();
-  const char* const end = begin + text.size();
-  if (begin == end) return false;
-  if (ReadPlain(begin, end, value)) return true;
-  if (*begin == '+' && end - begin > 1 && begin[1] != '-') ++begin;
-  const auto [stop, error] = std::from_chars(begin, end, *value);
-  return error == std::errc() && stop == end;
+  const auto ends = [end = text.data() + text.size()](const char* at) { return at == end; };
+  return !text.empty() && (ReadPlainDecimal(text.data(), value, nullptr, ends) != nullptr || ReadSigned(text, value));
 }
 
 std::string_view WholeNumberText(std::string_view text) {
@@ -177,8 +145,22 @@ std::string_view WholeNumberText(std::string_view text) {
   return is_whole ? whole.substr(0, end) : text;
 }
 
-std::string FixedNumber(double value, int digits) { return Printed(value, std::chars_format::fixed, digits); }
-std::string GeneralNumber(double value, int digits) { return Printed(value, std::chars_format::general, digits); }
+std::string ShortestNumber(double value) {
+  value = WithoutNanSign(value);
+  const auto single = static_cast<float>(value);
+  return static_cast<double>(single) == value || std::isnan(value) ? ExactNumber(single) : ExactNumber(value);
+}
+
+std::string FixedNumber(double value, int digits) {
+  char text[kMostDecimalText];
+  return {text, WriteDecimals(WithoutNanSign(value), digits, text)};
+}
+
+std::string GeneralNumber(double value, int digits) {
+  char text[kMostDecimalText];
+  return {text,
+          std::to_chars(text, text + sizeof(text), WithoutNanSign(value), std::chars_format::general, digits).ptr};
+}
 
 char* WriteSixDigits(double value, char* out) {
   const double size = std::abs(value);
@@ -209,7 +191,7 @@ char* WriteSixDigits(double value, char* out) {
 char* WriteDecimals(double value, int decimals, char* out) {
   char* const start = out;
   if (decimals <= 15) {
-    const double power = kPowers[decimals];
+    const double power = kExactPowers[decimals];
     const int64_t scaled = RoundedSurely(std::abs(value) * power);
     if (scaled >= 0) {
       if (std::signbit(value)) *out++ = '-';

@@ -41,6 +41,32 @@ TEST(ShortestNumber, ShowsWhatIsRefused) {
   EXPECT_EQ(ShortestNumber(-std::nan("")), "nan");
 }
 
+TEST(ReadWhole, ReadsAWholeTextAndNoPlus) {
+  int64_t whole = 0;
+  EXPECT_TRUE(ReadWhole("-12", &whole));
+  EXPECT_EQ(whole, -12);
+  EXPECT_TRUE(ReadSigned("+12", &whole));
+  EXPECT_EQ(whole, 12);
+  for (const char* text : {"", "+", "+-1", "1 ", " 1", "1.0", "9223372036854775808"}) {
+    EXPECT_FALSE(ReadWhole(text, &whole)) << text;
+    EXPECT_FALSE(ReadSigned(text, &whole)) << text;
+  }
+  EXPECT_FALSE(ReadWhole("+1", &whole));
+  uint16_t hexadecimal = 0;
+  EXPECT_TRUE(ReadWhole("1fF", &hexadecimal, 16));
+  EXPECT_EQ(hexadecimal, 0x1FF);
+  EXPECT_FALSE(ReadWhole("10000", &hexadecimal, 16));
+}
+
+TEST(ExactNumber, HasTheDigitsOfItsType) {
+  EXPECT_EQ(ExactNumber(0.1F), "0.1");
+  EXPECT_EQ(ExactNumber(static_cast<double>(0.1F)), "0.10000000149011612");
+  EXPECT_EQ(ExactNumber(~uint64_t{0}), "18446744073709551615");
+  std::string text = "x";
+  AppendExact(-HUGE_VAL, &text);
+  EXPECT_EQ(text, "x-inf");
+}
+
 TEST(ParseDouble, ReadsAWholeTextAndNothingElse) {
   double value = 7;
   for (const char* text : {"", " ", "0,25", "1 ", "1.5x", "+", "0x", "nane"}) {
