@@ -112,6 +112,8 @@ TEST(NumberTextTest, WhatIsNoNumberIsRefusedWhateverStandsBehindIt) {
        {"", "-", "+", ".", "1x", "x1", "1,", "--1", "+-1", "1e", "0x10", "1 ", " 1", "1.2.3", "1e999"}) {
     for (const char behind : {'7', '.', ',', '\0'}) EXPECT_FALSE(Read(text, &value, behind)) << text;
   }
+  EXPECT_TRUE(Read("12", &value, '.'));
+  EXPECT_EQ(value, 12);
   EXPECT_TRUE(Read("+2", &value));
   EXPECT_EQ(value, 2);
   EXPECT_TRUE(Read(".5", &value));
