@@ -4,8 +4,8 @@
     scripts/check_text.py [SRC]
 
 Numbers and letters must not depend on the locale, because a Python process that imports the package can have a locale
-that writes 0.5 as "0,5". C functions that read the locale are therefore errors. Replacements are in core/float_text.h,
-core/number_format.h and core/lower_case.h.
+that writes 0.5 as "0,5". C functions that read the locale are therefore errors. Replacements are in core/numbers.h
+and core/lower_case.h.
 
 Printed names and values can contain control characters for the terminal. Programs must print to `stderr`, which
 core/terminal.h guards, or to standard output with PrintOut. Other output is an error, except in files that write data.
@@ -18,7 +18,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-NUMBERS = "core/float_text.h reads numbers, core/number_format.h writes them, whatever the locale"
+NUMBERS = "core/numbers.h reads and writes numbers, whatever the locale"
 LETTERS = "core/lower_case.h has IsLetter, IsLetterOrDigit and LowerCase"
 # (pattern, what to do, files that may)
 REFUSED = [

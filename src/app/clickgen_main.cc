@@ -7,7 +7,7 @@
 
 #include "app/command_line.h"
 #include "clickgen/click_log.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/on_threads.h"
 
 DEFINE_string(output_dir, "",

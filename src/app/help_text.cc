@@ -4,11 +4,10 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <vector>
 
-#include "core/float_text.h"
+#include "core/numbers.h"
 #include "core/version.h"
 
 namespace millrace {
@@ -39,10 +38,9 @@ std::string ValueName(const std::string& type) {
 /// The default as in the source, because gflags prints 1e-6 with 17 digits.
 std::string DefaultOf(const gflags::CommandLineFlagInfo& flag) {
   if (flag.type != "double") return flag.default_value;
-  char digits[40];
   double value = 0;
   (void)ParseDouble(flag.default_value, &value);
-  return {digits, std::to_chars(digits, digits + sizeof(digits), value).ptr};
+  return ExactNumber(value);
 }
 
 Row FlagRow(std::string_view name) {

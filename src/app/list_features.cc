@@ -1,19 +1,14 @@
 #include "app/list_features.h"
 
-#include <charconv>
 #include <vector>
 
 #include "core/harmless_text.h"
+#include "core/numbers.h"
 #include "data_feed.pb.h"
 #include "features/feature_spec.h"
 
 namespace millrace {
 namespace {
-
-std::string Shown(double number) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof(digits), number).ptr};
-}
 
 std::string Joined(const std::vector<std::string>& names) {
   std::string text;
@@ -60,20 +55,20 @@ std::string LearnedText(const FeatureSpec& feature, const FeatureState& state, i
   for (int i = 0; i < state.mean_size() && i < state.deviation_size() && i < state.numbers_size(); ++i) {
     const auto column = static_cast<size_t>(i);
     text += "  " + (column < feature.columns.size() ? Harmless(feature.columns[column]) : "") + ": mean " +
-            Shown(state.mean(i)) + ", deviation " + Shown(state.deviation(i)) + " of " +
+            ExactNumber(state.mean(i)) + ", deviation " + ExactNumber(state.deviation(i)) + " of " +
             std::to_string(state.numbers(i)) + " numbers\n";
   }
   if (feature.desc->has_bucketize() && state.numbers_size() > 0) {
     text += "  " + std::to_string(state.boundary_size() + 1) + " buckets of " + std::to_string(state.numbers(0)) +
             " numbers, from";
-    for (const double boundary : state.boundary()) text += " " + Shown(boundary);
+    for (const double boundary : state.boundary()) text += " " + ExactNumber(boundary);
     text += "\n";
   }
   for (int i = 0; i < state.default_number_size(); ++i) {
     const auto column = static_cast<size_t>(i);
     text += "  " + (column < feature.columns.size() ? Harmless(feature.columns[column]) : "") + ": default " +
-            Shown(state.default_number(i)) + " (" + FeatureDesc::LearnedDefault_Name(feature.desc->default_from()) +
-            ")\n";
+            ExactNumber(state.default_number(i)) + " (" +
+            FeatureDesc::LearnedDefault_Name(feature.desc->default_from()) + ")\n";
   }
   if (state.word_size() > 0) text += WordsText(state, top);
   return text;

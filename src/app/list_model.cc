@@ -1,7 +1,7 @@
 #include "app/list_model.h"
 
 #include "core/harmless_text.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

@@ -10,8 +10,8 @@
 #include "app/score_lines.h"
 #include "app/stop_on_signal.h"
 #include "core/file.h"
+#include "core/numbers.h"
 #include "core/same_file.h"
-#include "core/shortest_number.h"
 #include "program/text_proto.h"
 #include "trainer/default_environment.h"
 

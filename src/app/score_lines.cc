@@ -20,9 +20,8 @@
 #include "app/score_metrics.h"
 #include "config/feed_names.h"
 #include "core/edit_distance.h"
-#include "core/float_text.h"
 #include "core/harmless_text.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
 #include "datafeed/scoring_feeds.h"
@@ -354,8 +353,7 @@ Status WriteScores(std::span<const float> scores, size_t columns, std::FILE* out
   for (size_t first = 0; first < scores.size(); first += columns) {
     const std::span<const float> row = scores.subspan(first, columns);
     for (size_t i = 0; i < columns; ++i) {
-      char digits[48];
-      text.append(digits, std::to_chars(digits, digits + sizeof(digits), WithoutNanSign(row[i])).ptr);
+      AppendExact(WithoutNanSign(row[i]), &text);
       text += i + 1 < columns ? '\t' : '\n';
     }
     if (comparison != nullptr) MR_TRY(comparison->Take(row));

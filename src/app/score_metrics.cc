@@ -7,7 +7,7 @@
 
 #include "batch/class_weight.h"
 #include "core/lower_case.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

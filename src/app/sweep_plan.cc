@@ -1,7 +1,6 @@
 #include "app/sweep_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -16,6 +15,7 @@
 #include "config/text_parser.h"
 #include "core/hash.h"
 #include "core/lower_case.h"
+#include "core/numbers.h"
 #include "core/rng.h"
 #include "sweep.pb.h"
 #include "trainer_desc.pb.h"
@@ -43,12 +43,6 @@ bool TryAssignment(const std::string& assignment, size_t path_length, TrainerDes
   return true;
 }
 
-/// As few digits as give the number back.
-std::string NumberText(double value) {
-  char text[64];
-  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
-}
-
 /// A drawn number as --set takes it, with as many digits as its name shows: four, behind those that all numbers of the
 /// range begin with. Rounding leads to no number beyond the range.
 std::string DrawnText(double value, const SweepRange& range) {
@@ -58,13 +52,12 @@ std::string DrawnText(double value, const SweepRange& range) {
   constexpr int kDigits = 4;
   constexpr double kMostShared = std::numeric_limits<double>::max_digits10 - kDigits;
   const int digits = kDigits + static_cast<int>(std::clamp(shared, 0.0, kMostShared));
-  char text[64];
-  char* const end = std::to_chars(text, text + sizeof(text), value, std::chars_format::general, digits).ptr;
+  const std::string text = GeneralNumber(value, digits);
   double rounded = value;
-  std::from_chars(text, end, rounded);
-  if (rounded < range.from()) return NumberText(range.from());
-  if (rounded > range.to()) return NumberText(range.to());
-  return {text, end};
+  (void)ReadWhole(text, &rounded);
+  if (rounded < range.from()) return ExactNumber(range.from());
+  if (rounded > range.to()) return ExactNumber(range.to());
+  return text;
 }
 
 std::string Drawn(const SweepField& field, Rng* rng) {
@@ -88,11 +81,11 @@ void CheckRange(const SweepRange& range, const std::string& path, Checker* check
   constexpr double kMost = 1e15;  // whole numbers beyond have neighbours that are no doubles
   if (!(range.from() < range.to()) || !(std::abs(range.from()) <= kMost) || !(std::abs(range.to()) <= kMost)) {
     check->Error(path + ".to", "a range goes from a number up to a larger one, neither beyond 1e15, not from " +
-                                   NumberText(range.from()) + " to " + NumberText(range.to()));
+                                   ExactNumber(range.from()) + " to " + ExactNumber(range.to()));
     return;
   }
   if (range.scale() == SweepRange::LOG && range.from() <= 0) {
-    check->Error(path + ".from", "a LOG range is of numbers above 0, not " + NumberText(range.from()));
+    check->Error(path + ".from", "a LOG range is of numbers above 0, not " + ExactNumber(range.from()));
   }
   const bool is_whole = std::floor(range.from()) == range.from() && std::floor(range.to()) == range.to();
   if (range.integer() && !is_whole) check->Error(path + ".from", "a range of whole numbers begins and ends with one");

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

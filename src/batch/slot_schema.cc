@@ -1,9 +1,9 @@
 #include "batch/slot_schema.h"
 
-#include <charconv>
 #include <unordered_set>
 
 #include "core/dims.h"
+#include "core/numbers.h"
 #include "data_feed.pb.h"
 
 namespace millrace {
@@ -15,8 +15,7 @@ bool SplitNumber(std::string_view name, std::string_view* stem, int64_t* number)
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
   if (digits == name.size()) return false;
   *stem = name.substr(0, digits);
-  const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), *number);
-  return error == std::errc();
+  return ReadWhole(name.substr(digits), number);
 }
 
 Status CheckDenseShape(const Slot& slot) {

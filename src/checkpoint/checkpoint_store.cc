@@ -12,6 +12,7 @@
 #include "core/file.h"
 #include "core/folder_entries.h"
 #include "core/hash.h"
+#include "core/numbers.h"
 #include "core/on_threads.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
@@ -39,8 +40,7 @@ std::optional<int64_t> StepOf(std::string_view name) {
   if (!name.starts_with(kStep)) return std::nullopt;
   name.remove_prefix(kStep.size());
   int64_t step = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  return error == std::errc() && end == name.data() + name.size() ? std::optional(step) : std::nullopt;
+  return ReadWhole(name, &step) ? std::optional(step) : std::nullopt;
 }
 
 // Newest first.

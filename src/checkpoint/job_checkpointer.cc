@@ -15,7 +15,7 @@
 #include "core/elapsed.h"
 #include "core/harmless_text.h"
 #include "core/name_list.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/version.h"
 #include "job/input_fingerprint.h"
 #include "job/input_state.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 
 namespace millrace {
 

@@ -1,7 +1,7 @@
-#include <charconv>
 #include <string_view>
 
 #include "clickgen/click_log.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {
@@ -13,8 +13,7 @@ class JsonObject {
 
   template <class Number>
   void Add(std::string_view name, Number number) {
-    char digits[40];
-    AddRaw(name, std::string(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr));
+    AddRaw(name, ExactNumber(number));
   }
   void AddText(std::string_view name, std::string_view text) { AddRaw(name, Quoted(text)); }
   void AddRaw(std::string_view name, const std::string& value) {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/number_format.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

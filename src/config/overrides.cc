@@ -4,7 +4,6 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "config/text_file.h"
 #include "config/text_parser.h"
 #include "core/edit_distance.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {
@@ -183,8 +183,7 @@ class Override {
       return std::nullopt;
     }
     int index = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-    if (error == std::errc() && end == name.data() + name.size()) {
+    if (ReadWhole(name, &index)) {
       if (index >= 0 && index < size) return index;
       const std::string range = size == 0 ? "is empty" : "has the elements 0 to " + std::to_string(size - 1);
       Error(*step.element, field.name() + " " + range + "; " + field.name() + "+=... adds one");

@@ -15,9 +15,9 @@
 
 #include "config/field_names.h"
 #include "core/edit_distance.h"
-#include "core/float_text.h"
 #include "core/lower_case.h"
 #include "core/name_list.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

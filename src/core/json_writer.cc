@@ -1,8 +1,8 @@
 #include "core/json_writer.h"
 
-#include <charconv>
 #include <cmath>
 
+#include "core/numbers.h"
 #include "core/utf8.h"
 
 namespace millrace {
@@ -10,9 +10,7 @@ namespace {
 
 template <class Float>
 std::string Digits(Float number) {
-  if (!std::isfinite(number)) return "null";
-  char digits[40];
-  return {digits, std::to_chars(digits, digits + sizeof(digits), number).ptr};
+  return std::isfinite(number) ? ExactNumber(number) : "null";
 }
 
 }  // namespace

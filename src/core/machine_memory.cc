@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "core/number_format.h"
+#include "core/numbers.h"
 
 namespace millrace {
 

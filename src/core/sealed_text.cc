@@ -2,11 +2,11 @@
 
 #include <sys/stat.h>
 
-#include <charconv>
 #include <cstdint>
 
 #include "core/crc32c.h"
 #include "core/file.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {
@@ -34,9 +34,8 @@ Result<std::string> ReadSealedText(const std::string& path) {
     return BadData("\"" + path + "\" is cut off: its last line has no checksum");
   }
   uint32_t sum = 0;
-  const char* end = text.data() + text.size() - 1;
-  const auto [stop, error] = std::from_chars(text.data() + at + kSumLine.size(), end, sum);
-  if (error != std::errc() || stop != end || sum != Crc32c(0, text.data(), at)) {
+  const std::string_view digits = std::string_view(text).substr(at + kSumLine.size());
+  if (!ReadWhole(digits.substr(0, digits.size() - 1), &sum) || sum != Crc32c(0, text.data(), at)) {
     return BadData("\"" + path + "\" is damaged: its checksum does not match");
   }
   text.resize(at);

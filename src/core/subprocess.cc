@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "core/caught.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/stderr_tail.h"
 
 namespace millrace {

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "core/hash.h"
+#include "core/numbers.h"
 #include "core/same_file.h"
-#include "core/shortest_number.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
 

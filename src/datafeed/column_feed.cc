@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/float_text.h"
+#include "core/numbers.h"
 #include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "reader/field_value.h"

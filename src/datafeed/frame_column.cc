@@ -11,7 +11,7 @@
 #include <iterator>
 #include <utility>
 
-#include "features/number_text.h"
+#include "core/numbers.h"
 #include "features/time_text.h"
 
 namespace millrace {

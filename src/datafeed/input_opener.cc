@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "core/decompress.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "data_feed.pb.h"
 
 namespace millrace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/edit_distance.h"
-#include "features/number_text.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "core/integer_text.h"
+#include "core/numbers.h"
 #include "data_feed.pb.h"
-#include "features/number_text.h"
 #include "reader/field_value.h"
 #include "reader/libsvm_line.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/integer_text.h"
+#include "core/numbers.h"
 #include "reader/libsvm_line.h"
 
 namespace millrace {

@@ -51,6 +51,7 @@ class LineBlockQueue {
                  const LineBlockQueueOptions& options);
   ~LineBlockQueue();
 
+  const std::vector<std::string>& files() const { return *files_; }
   /// Fills `block` (reusing its buffer) for thread number `lane`; false at the end. Fails like InputOpener::Open, with
   /// kIo if reading or a command fails, kUnavailable if a command times out, kBadData for a damaged file or a line that
   /// is too long, kCancelled after a stop request. Messages name the file: "part-3: command exited with status 3 after

@@ -3,9 +3,8 @@
 #include <cmath>
 #include <span>
 
-#include "core/float_text.h"
-#include "core/plain_decimal.h"
-#include "core/swar_digits.h"
+#include "core/digits.h"
+#include "core/numbers.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/log_key.h"
 #include "datafeed/multi_slot_scalar.h"

@@ -5,9 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/float_text.h"
 #include "core/harmless_text.h"
-#include "core/integer_text.h"
+#include "core/numbers.h"
 #include "core/shortened.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/log_key.h"

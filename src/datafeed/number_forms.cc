@@ -1,12 +1,11 @@
 #include "datafeed/number_forms.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <utility>
 
-#include "core/swar_digits.h"
-#include "core/truth_value.h"
+#include "core/digits.h"
+#include "core/numbers.h"
 #include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_feed.h"
@@ -81,7 +80,7 @@ NumberForms::Form NumberForms::FormOf(std::string_view text) {
     std::string_view digits = text.substr(e + 1);
     if (digits.starts_with('+')) digits.remove_prefix(1);
     if (digits.size() > 3 || !IsDigits(digits)) return kOther;
-    std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+    (void)ReadWhole(digits, &exponent);
   }
   const size_t point = std::min(text.find('.'), e);
   if (!IsDigits(text.substr(0, point))) return kOther;

@@ -1,7 +1,6 @@
 #include "datafeed/text_feed.h"
 
-#include "core/float_text.h"
-#include "core/integer_text.h"
+#include "core/numbers.h"
 #include "reader/field_value.h"
 
 namespace millrace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plain_decimal.h"
+#include "core/digits.h"
 #include "datafeed/format_feed.h"
 
 namespace millrace {

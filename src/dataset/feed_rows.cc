@@ -17,10 +17,7 @@ Result<LineResult> FeedRows::ParseIntoBatch(std::string_view line, RowSink& sink
   MR_ASSIGN(const LineResult result, feed_->ParseLine(line));
   MR_TRY(feed_->Detach());
   if (result != LineResult::kRow) return result;
-  if (thinning_.is_active() && !thinning_.Keeps(row_, 0, file_seed_, line_)) {
-    ++left_out_;
-    return LineResult::kBlank;
-  }
+  if (thinning_.is_active() && !thinning_.Keeps(row_, 0, line_)) return LineResult::kBlank;
   PutRow(*schema_, row_, sink);
   return result;
 }

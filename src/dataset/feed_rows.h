@@ -18,9 +18,9 @@ class FeedRows {
   FeedRows(std::unique_ptr<DataFeed> feed, const SlotSchema& schema, const LabelThinning& thinning = {});
 
   /// The position of the next row, for `thinning`.
-  void BeginFile(std::string_view file, uint32_t number) { file_seed_ = thinning_.SeedOf(file, number); }
+  void BeginFile(std::string_view file, uint32_t number) { thinning_.BeginFile(file, number); }
   void set_line(uint64_t line) { line_ = line; }
-  int64_t left_out() const { return left_out_; }
+  int64_t left_out() const { return thinning_.removed(); }
 
   /// Fails like PackingFeed::PackLine, or like DataFeed::ParseLine if the feed does not pack.
   Result<LineResult> ParseLine(std::string_view line, RowSink& sink) {
@@ -37,9 +37,7 @@ class FeedRows {
   std::unique_ptr<DataFeed> feed_;
   PackingFeed* packs_;  ///< feed_ if it packs and thinning is off
   LabelThinning thinning_;
-  uint64_t file_seed_ = 0;
   uint64_t line_ = 0;
-  int64_t left_out_ = 0;
   SlotBatch row_;
 };
 

@@ -12,7 +12,7 @@
 #include "config/grouping.h"
 #include "core/caught.h"
 #include "core/edit_distance.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "core/shuffle.h"
 #include "data_feed.pb.h"
 #include "datafeed/bad_lines.h"
@@ -147,9 +147,10 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   RowLoader::Options load;
   load.threads = std::max(load_desc.has_thread_num() ? load_desc.thread_num() : options.threads, 1);
   load.retries = load_desc.pipe_retries();
-  load.sample_rate = options.rows.sample_rate;
-  load.sample = options.rows.sample;
-  load.held = options.rows.held;
+  load.rules.held = options.rows.held;
+  if (options.rows.sample_rate < 1) {
+    load.rules.sample = LineShare(options.rows.sample, 0, options.rows.sample_rate, true);
+  }
   MR_ASSIGN(load.thinning, LabelThinning::Create(options.rows.thinned, row_schema()));
   load.cut = cut;
   load.make_feed = [this] { return MakeFeed(); };

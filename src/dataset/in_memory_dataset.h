@@ -11,7 +11,7 @@
 #include "datafeed/row_layout.h"
 #include "dataset/dataset.h"
 #include "dataset/label_thinning.h"
-#include "dataset/line_share.h"
+#include "dataset/line_draw.h"
 
 namespace millrace {
 

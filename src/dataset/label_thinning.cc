@@ -13,15 +13,15 @@ Result<LabelThinning> LabelThinning::Create(const ThinnedLabel& label, const Slo
   }
   thinning.label_ = found;
   thinning.is_float_ = slot.type == SlotType::kFloat;
-  thinning.thinned_ = label;
+  thinning.value_ = label.value;
+  thinning.kept_ = LineShare(label.draw, 0, label.rate, true);
   return thinning;
 }
 
-bool LabelThinning::Keeps(const SlotBatch& batch, int row, uint64_t file_seed, uint64_t line) const {
+bool LabelThinning::Keeps(const SlotBatch& batch, int row, uint64_t line) {
   const auto at = static_cast<size_t>(row);
   const float label = is_float_ ? batch.floats(label_)[at] : static_cast<float>(batch.ids(label_)[at]);
-  if (label != thinned_.value) return true;
-  return LineDraw::NumberOf(file_seed, line) < thinned_.rate;
+  return label != value_ || !kept_.Excludes(line);
 }
 
 }  // namespace millrace

@@ -19,8 +19,8 @@ struct ThinnedLabel {
   LineDraw draw = {};
 };
 
-/// Removes a fraction of the examples with one label, by the number that a LineDraw gives their lines. Immutable and
-/// thread-safe.
+/// Removes a fraction of the examples with one label, by the number that a LineDraw gives their lines, and counts them.
+/// One thread; a copy has its own count.
 class LabelThinning {
  public:
   /// Removes nothing.
@@ -29,15 +29,16 @@ class LabelThinning {
   static Result<LabelThinning> Create(const ThinnedLabel& label, const SlotSchema& schema);
 
   bool is_active() const { return label_ >= 0; }
-  /// The seed of a file for Keeps.
-  uint64_t SeedOf(std::string_view file, uint32_t number) const { return thinned_.draw.SeedOf(file, number); }
-  /// Whether to keep row `row` of the batch, which is line `line` of its file.
-  bool Keeps(const SlotBatch& batch, int row, uint64_t file_seed, uint64_t line) const;
+  void BeginFile(std::string_view file, uint32_t number) { kept_.BeginFile(file, number); }
+  /// Whether to keep row `row` of the batch, which is line `line` of the file.
+  bool Keeps(const SlotBatch& batch, int row, uint64_t line);
+  int64_t removed() const { return kept_.excluded(); }
 
  private:
   SlotId label_ = -1;
   bool is_float_ = false;
-  ThinnedLabel thinned_;
+  float value_ = 0;
+  LineShare kept_;
 };
 
 }  // namespace millrace

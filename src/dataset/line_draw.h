@@ -33,4 +33,35 @@ class LineDraw {
   DrawnBy by_ = DrawnBy::kName;
 };
 
+/// Selects a share of the lines, by the number that `draw` gives each line, and counts the others. One thread; a copy
+/// has its own count.
+class LineShare {
+ public:
+  /// Delivers all lines.
+  LineShare() = default;
+  /// Delivers the lines with a number in [begin, end), or the others if `is_within` is false.
+  LineShare(const LineDraw& draw, double begin, double end, bool is_within)
+      : draw_(draw), begin_(begin), end_(end), is_within_(is_within) {}
+
+  bool is_active() const { return begin_ < end_; }
+  void BeginFile(std::string_view file, uint32_t number) { file_seed_ = draw_.SeedOf(file, number); }
+  /// Whether a line of the file is not delivered.
+  bool Excludes(uint64_t line) {
+    if (!is_active()) return false;
+    const double number = LineDraw::NumberOf(file_seed_, line);
+    const bool is_other = (number >= begin_ && number < end_) != is_within_;
+    excluded_ += is_other ? 1 : 0;
+    return is_other;
+  }
+  int64_t excluded() const { return excluded_; }
+
+ private:
+  LineDraw draw_;
+  double begin_ = 0;
+  double end_ = 0;
+  bool is_within_ = false;
+  uint64_t file_seed_ = 0;
+  int64_t excluded_ = 0;
+};
+
 }  // namespace millrace

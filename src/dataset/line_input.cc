@@ -29,7 +29,29 @@ Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed
   return Status::Ok();
 }
 
-void LineReader::AddNames(const DataFeed& feed, PassStats* stats) const {
+Result<bool> LineReader::NextBlock(int lane, DataFeed* feed, const std::stop_token& stop) {
+  MR_ASSIGN(const bool got, blocks_->Next(lane, block_, stop));
+  if (!got) return false;
+  MR_TRY(BeginBlock(block_, *blocks_, feed));
+  text_ = block_.text();
+  number_ = block_.first_line;
+  rules_.held.BeginFile(file(), block_.file);
+  rules_.sample.BeginFile(file(), block_.file);
+  return true;
+}
+
+bool LineReader::SkipTrained() {
+  if (rules_.trained == nullptr || !rules_.trained->Contains(block_.file, number_ - 1)) return false;
+  block_.TakeLine(&text_);
+  ++number_;
+  ++trained_before_;
+  return true;
+}
+
+void LineReader::AddTo(const DataFeed& feed, PassStats* stats) const {
+  if (rules_.held.excluded() > 0) stats->counters["of_other_sets"] += rules_.held.excluded();
+  if (rules_.sample.excluded() > 0) stats->counters["sampled_out"] += rules_.sample.excluded();
+  if (trained_before_ > 0) stats->counters["trained_before"] += trained_before_;
   const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
   if (naming == nullptr) return;
   ValueNames names = naming->names();
@@ -47,12 +69,11 @@ void LineReader::AddNames(const DataFeed& feed, PassStats* stats) const {
   stats->names.Add(names);
 }
 
-Status LineReader::Report(const LineBlock& block, uint64_t number, std::string_view line,
-                          const LineError& error) const {
-  Status status = blocks_->DescribeLine(error, block.file, number);
+Status LineReader::Report(uint64_t number, std::string_view line, const LineError& error) const {
+  Status status = blocks_->DescribeLine(error, block_.file, number);
   if (error.ends_reading) return status;
   return bad_lines_->Report(LineErrorKindName(error.kind), status.message(),
-                            block.has_sizes ? std::string_view() : line);
+                            block_.has_sizes ? std::string_view() : line);
 }
 
 PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines) {

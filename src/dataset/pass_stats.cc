@@ -7,9 +7,8 @@
 
 #include "core/edit_distance.h"
 #include "core/harmless_text.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/shortened.h"
-#include "core/truth_value.h"
 #include "data_feed.pb.h"
 #include "datafeed/input_opener.h"
 #include "datafeed/number_forms.h"

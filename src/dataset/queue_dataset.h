@@ -10,7 +10,7 @@
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 #include "dataset/label_thinning.h"
-#include "dataset/line_share.h"
+#include "dataset/line_draw.h"
 
 namespace millrace {
 

@@ -28,21 +28,18 @@ void YieldToWorkers() {
 }  // namespace
 
 struct QueuePass::Reader {
-  Reader(const LineBlockQueue& blocks, BadLines& bad_lines) : lines(blocks, bad_lines) {}
+  explicit Reader(QueuePass& pass)
+      : lines(pass.blocks_, *pass.bad_lines_,
+              {.held = pass.options_.held, .trained = pass.trained_.empty() ? nullptr : &pass.trained_}) {}
 
   int number = 0;
   std::string name;  ///< in a trace
   std::unique_ptr<DataFeed> feed;
   LineReader lines;
-  LineBlock block;
-  std::string_view text;            ///< unread rest of the block
-  uint64_t position = 0;            ///< number of its first line in the file, from 0
   int64_t traced_from = 0;          ///< start of the block
   BatchPtr batch;                   ///< attached to the feed, unless null
   std::optional<RowFilter> filter;  ///< for a pass that removes rows
   int64_t rows = 0;
-  int64_t skipped_lines = 0;
-  int64_t held = 0;
   int64_t unreported_lines = 0;  ///< not yet reported to bad_lines_
   double parse_seconds = 0;
   double wait_seconds = 0;
@@ -65,7 +62,6 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
                      BatchPool& pool, std::vector<std::unique_ptr<DataFeed>> feeds, std::unique_ptr<BadLines> bad_lines,
                      ConsumedRanges trained, BadLinePlaces& places)
     : options_(options),
-      files_(&files),
       pool_(&pool),
       trained_(std::move(trained)),
       bad_lines_(std::move(bad_lines)),
@@ -81,7 +77,7 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
       sources_(static_cast<size_t>(options.workers), Source(*this)),
       readers_at_work_(std::max(options.readers, 1)) {
   for (int i = 0; i < readers_at_work_; ++i) {
-    readers_.push_back(std::make_unique<Reader>(blocks_, *bad_lines_));
+    readers_.push_back(std::make_unique<Reader>(*this));
     readers_.back()->number = i;
     readers_.back()->name = options.traced_as + "reader " + std::to_string(i);
     readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
@@ -108,7 +104,9 @@ void QueuePass::EndWith(Status status) {
   stop_.request_stop();
 }
 
-bool QueuePass::is_paused() const { return options_.readers == 0 && readers_[0]->text.empty() && blocks_.is_paused(); }
+bool QueuePass::is_paused() const {
+  return options_.readers == 0 && readers_[0]->lines.at_end() && blocks_.is_paused();
+}
 
 Status QueuePass::ReadAll(Reader& reader, const std::stop_token& stop) {
   for (;;) {
@@ -145,64 +143,40 @@ Result<BatchPtr> QueuePass::ReadWholeBatch(Reader& reader, const std::stop_token
       MR_TRY(reader.feed->Detach());
       return std::move(reader.batch);
     }
-    if (reader.text.empty()) {
-      MR_ASSIGN(const bool got, TakeBlock(reader, stop));
+    if (reader.lines.at_end()) {
+      MR_ASSIGN(const bool got, reader.lines.NextBlock(reader.number, reader.feed.get(), stop));
       if (!got) return BatchPtr();
+      reader.traced_from = options_.spans != nullptr ? SteadyNanoseconds() : 0;
     }
     const Clock::time_point start = Clock::now();
     const Status parsed = ParseLines(reader);
     reader.parse_seconds += SecondsSince(start);
     MR_TRY(parsed);
-    if (!reader.text.empty()) continue;
+    if (!reader.lines.at_end()) continue;
     bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
     if (options_.spans != nullptr) {
-      options_.spans->Add(reader.name, "parse", (*files_)[reader.block.file], reader.traced_from);
+      options_.spans->Add(reader.name, "parse", reader.lines.file(), reader.traced_from);
     }
   }
 }
 
-Result<bool> QueuePass::TakeBlock(Reader& reader, const std::stop_token& stop) {
-  MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
-  if (!got) return false;
-  reader.traced_from = options_.spans != nullptr ? SteadyNanoseconds() : 0;
-  MR_TRY(BeginBlock(reader.block, blocks_, reader.feed.get()));
-  reader.text = reader.block.text();
-  reader.position = reader.block.first_line - 1;
-  return true;
-}
-
 Status QueuePass::ParseLines(Reader& reader) {
-  const LineBlock& block = reader.block;
-  const uint32_t file = block.file;
+  LineReader& lines = reader.lines;
   DataFeed& feed = *reader.feed;
-  const LineShare& held = options_.held;
-  const uint64_t held_seed = held.is_active() ? held.SeedOf((*files_)[file], file) : 0;
-  while (!reader.text.empty()) {
-    if (!trained_.empty() && trained_.Contains(file, reader.position)) {
-      block.TakeLine(&reader.text);
-      ++reader.position;
-      ++reader.skipped_lines;
-      continue;
-    }
+  const uint32_t file = lines.block().file;
+  while (!lines.at_end()) {
+    if (lines.SkipTrained()) continue;
     if (reader.batch == nullptr) {
       reader.batch = pool_->Take();
       MR_TRY(feed.Attach(reader.batch.get()));
     }
-    const std::string_view line = block.TakeLine(&reader.text);
     ++reader.unreported_lines;
-    const bool is_header = reader.position == 0 && block.header != nullptr;
-    if (held.is_active() && !is_header && !held.HandsOut(held_seed, reader.position + 1)) {
-      ExtendSpans(reader.batch->mutable_spans(), file, reader.position);
-      ++reader.position;
-      ++reader.held;
-      continue;
-    }
-    const auto on_bad = [&](const LineError& error) { return NoteBadLine(reader, reader.position, error); };
-    MR_ASSIGN(const LineResult result, reader.lines.Read(block, reader.position + 1, line, on_bad, feed));
-    ExtendSpans(reader.batch->mutable_spans(), file, reader.position);
-    ++reader.position;
+    const uint64_t position = lines.number() - 1;
+    const auto on_bad = [&](const LineError& error) { return NoteBadLine(reader, position, error); };
+    MR_ASSIGN(const LineResult result, lines.Read(on_bad, feed));
+    ExtendSpans(reader.batch->mutable_spans(), file, position);
     if (result != LineResult::kRow) continue;
-    reader.batch->mutable_origins().push_back({file, reader.position});
+    reader.batch->mutable_origins().push_back({file, position + 1});
     if (feed.rows() == options_.batch_size) return Status::Ok();
   }
   return Status::Ok();
@@ -211,7 +185,7 @@ Status QueuePass::ParseLines(Reader& reader) {
 Status QueuePass::NoteBadLine(Reader& reader, uint64_t position, const LineError& error) {
   bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
   MR_TRY(bad_lines_->CheckShare());
-  if (!error.ends_reading) places_->Add(reader.block.file, position, LineErrorKindName(error.kind));
+  if (!error.ends_reading) places_->Add(reader.lines.block().file, position, LineErrorKindName(error.kind));
   return Status::Ok();
 }
 
@@ -281,14 +255,12 @@ PassStats QueuePass::Finish() {
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const std::unique_ptr<Reader>& reader : readers_) {
     stats.rows += reader->rows;
-    reader->lines.AddNames(*reader->feed, &stats);
-    if (reader->held > 0) stats.counters["of_other_sets"] += reader->held;
+    reader->lines.AddTo(*reader->feed, &stats);
     if (reader->filter.has_value() && reader->filter->left_out() > 0) {
       stats.counters["downsampled"] += reader->filter->left_out();
     }
     stats.stage_seconds["parse"] += reader->parse_seconds;
     stats.stage_seconds["wait_full"] += reader->wait_seconds;
-    if (reader->skipped_lines > 0) stats.counters["trained_before"] += reader->skipped_lines;
     reader->feed->counters().AddTo(stats.counters);
   }
   stats.names.is_partial = !is_whole_ || !trained_.empty();

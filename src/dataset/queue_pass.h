@@ -16,7 +16,7 @@
 #include "datafeed/line_block_queue.h"
 #include "dataset/bad_line_places.h"
 #include "dataset/dataset.h"
-#include "dataset/line_share.h"
+#include "dataset/line_draw.h"
 #include "dataset/row_filter.h"
 
 namespace millrace {
@@ -68,7 +68,7 @@ class QueuePass {
     QueuePass* pass_;
     double wait_seconds_ = 0;
   };
-  /// State of a thread: block, feed, current batch, counts.
+  /// State of a thread: lines, feed, current batch, counts.
   struct Reader;
 
   /// Ends the pass with a reader's failure.
@@ -80,7 +80,6 @@ class QueuePass {
   Result<BatchPtr> ReadBatch(Reader& reader, const std::stop_token& stop);
   /// ReadBatch before thinning.
   Result<BatchPtr> ReadWholeBatch(Reader& reader, const std::stop_token& stop);
-  Result<bool> TakeBlock(Reader& reader, const std::stop_token& stop);
   /// Parses lines of the reader's block, to its end or until the batch is full.
   Status ParseLines(Reader& reader);
   Status Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop);
@@ -90,7 +89,6 @@ class QueuePass {
   Status EndReader(Reader& reader, const std::stop_token& stop);
 
   const QueuePassOptions options_;
-  const std::vector<std::string>* files_;
   BatchPool* pool_;
   const ConsumedRanges trained_;
   const std::unique_ptr<BadLines> bad_lines_;

@@ -33,18 +33,16 @@ BatchPtr RowFilter::Put(BatchPtr batch) {
 BatchPtr RowFilter::TakeRest() { return std::exchange(kept_, BatchPtr()); }
 
 void RowFilter::Thin(SlotBatch& batch) {
-  const int before = batch.rows();
   uint32_t file = 0;
-  uint64_t seed = thinning_.SeedOf((*files_)[0], 0);
+  thinning_.BeginFile((*files_)[0], 0);
   KeepRows(batch, [&](int row) {
     const RowOrigin origin = batch.origins()[static_cast<size_t>(row)];
     if (origin.file != file) {
       file = origin.file;
-      seed = thinning_.SeedOf((*files_)[file], file);
+      thinning_.BeginFile((*files_)[file], file);
     }
-    return thinning_.Keeps(batch, row, seed, origin.line);
+    return thinning_.Keeps(batch, row, origin.line);
   });
-  left_out_ += before - batch.rows();
 }
 
 }  // namespace millrace

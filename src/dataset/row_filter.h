@@ -21,7 +21,7 @@ class RowFilter {
   BatchPtr Put(BatchPtr batch);
   /// The incomplete rest, possibly lines without rows; null: nothing.
   BatchPtr TakeRest();
-  int64_t left_out() const { return left_out_; }
+  int64_t left_out() const { return thinning_.removed(); }
 
  private:
   void Thin(SlotBatch& batch);
@@ -31,7 +31,6 @@ class RowFilter {
   BatchPool* pool_;
   int batch_size_;
   BatchPtr kept_;  ///< fewer than batch_size rows; null: none
-  int64_t left_out_ = 0;
 };
 
 }  // namespace millrace

@@ -16,7 +16,7 @@
 #include "dataset/dataset.h"
 #include "dataset/input_channel.h"
 #include "dataset/label_thinning.h"
-#include "dataset/line_share.h"
+#include "dataset/line_input.h"
 
 namespace millrace {
 
@@ -30,10 +30,8 @@ class RowLoader {
     int retries = 0;
     std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;  ///< called once per thread
     LineCut cut = {};                                              ///< of the feed's class
-    double sample_rate = 1;                                        ///< fraction of the lines to read
-    LineDraw sample = {};                                          ///< draws the lines for sample_rate
+    LineRules rules = {};
     LabelThinning thinning = {};
-    LineShare held = {};
   };
   RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
             const RowLayout& layout, BadLines& bad_lines, const Options& options);
@@ -52,7 +50,6 @@ class RowLoader {
   PassStats Stats(const std::vector<Reader>& readers) const;
 
   const SlotSchema* schema_;
-  const std::vector<std::string>* files_;
   const RowLayout* layout_;
   BadLines* bad_lines_;
   Options options_;

@@ -9,7 +9,7 @@
 #include "core/status.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
-#include "dataset/line_share.h"
+#include "dataset/line_draw.h"
 #include "ranks/rank_group.h"
 
 namespace millrace {

@@ -59,6 +59,11 @@ struct SharedProgress {
 /// Whether (since, now] contains a multiple of `every`; never for 0.
 inline bool Crossed(int64_t every, int64_t since, int64_t now) { return every > 0 && now / every > since / every; }
 
+/// Whether a pause is due after the steps (since, now].
+inline bool PauseIsDue(const SharedProgress& progress, int64_t since, int64_t now) {
+  return Crossed(progress.pause_every, since, now) || Crossed(progress.eval_every, since, now);
+}
+
 /// A frame in which a worker runs batches, and its observers.
 struct WorkerFrame {
   Frame* frame = nullptr;
@@ -101,8 +106,9 @@ struct WorkerParts {
   RankParts ranks;         ///< for a SyncWorker
 };
 
-/// Pins the calling thread to a CPU; no-op if that CPU is not available.
-void StayOnProcessor(int cpu);
+/// Prepares the calling thread for operators: matrix products stay in it, because the workers provide the parallelism,
+/// and it stays on a CPU; -1, or one that is not available: any.
+void BecomeWorker(int cpu);
 /// The CPUs available to this process.
 std::vector<int> UsableProcessors();
 

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/decimal_text.h"
 #include "core/edit_distance.h"
 #include "core/hash.h"
+#include "core/numbers.h"
 #include "core/words.h"
 #include "runtime/tensor.h"
 #include "trainer_desc.pb.h"

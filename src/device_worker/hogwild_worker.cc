@@ -1,7 +1,5 @@
 #include "device_worker/hogwild_worker.h"
 
-#include <omp.h>
-
 #include "core/elapsed.h"
 
 namespace millrace {
@@ -31,9 +29,7 @@ class HogwildWorker final : public DeviceWorker {
 };
 
 Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
-  // The workers provide the parallelism, so matrix products stay in this thread.
-  omp_set_num_threads(1);
-  if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
+  BecomeWorker(parts_.cpu);
   while (true) {
     report_.input_failed = true;
     Result<BatchPtr> next = runner_.Take(source, stop);
@@ -73,10 +69,7 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, const std::stop_token& 
   const TrainedBatch trained{batch,          runner_.frame(), runner_.context(), batches, runner_.read_nanoseconds(),
                              run_nanoseconds};
   for (BatchObserver* observer : parts_.frames[0].observers) MR_TRY(observer->OnBatch(trained));
-  if ((progress.pause_every > 0 && done % progress.pause_every == 0) ||
-      (progress.eval_every > 0 && done % progress.eval_every == 0)) {
-    parts_.gate->Ask();
-  }
+  if (PauseIsDue(progress, done - 1, done)) parts_.gate->Ask();
   return Status::Ok();
 }
 

@@ -3,7 +3,7 @@
 #include "batch/row_of_value.h"
 #include "core/edit_distance.h"
 #include "core/file.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "core/words.h"
 #include "inspect/multi_slot_text.h"
 #include "kernels/non_finite.h"

@@ -1,3 +1,4 @@
+#include <omp.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -5,7 +6,9 @@
 
 namespace millrace {
 
-void StayOnProcessor(int cpu) {
+void BecomeWorker(int cpu) {
+  omp_set_num_threads(1);
+  if (cpu < 0) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<size_t>(cpu), &set);

@@ -1,7 +1,5 @@
 #include "device_worker/section_worker.h"
 
-#include <omp.h>
-
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -10,7 +8,7 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/words.h"
 
 namespace millrace {
@@ -167,16 +165,13 @@ void SectionWorker::Account() {
     for (const BatchSpan& span : micro.batch->spans()) consumed_.Add(span);
   }
   const auto count = static_cast<int64_t>(micro_batches_.size());
-  const int64_t done = progress.steps_done.fetch_add(count, std::memory_order_relaxed) + count;
-  const auto crossed = [&](int64_t every) { return every > 0 && done / every > (done - count) / every; };
-  if (crossed(progress.pause_every) || crossed(progress.eval_every)) parts_.gate->Ask();
+  const int64_t before = progress.steps_done.fetch_add(count, std::memory_order_relaxed);
+  if (PauseIsDue(progress, before, before + count)) parts_.gate->Ask();
   micro_batches_.clear();
 }
 
 void SectionWorker::RunSection(int section, int thread) {
-  // The sections provide the parallelism, so matrix products stay in this thread.
-  omp_set_num_threads(1);
-  if (!pipeline_.cpus.empty()) StayOnProcessor(pipeline_.cpus[At(thread)]);
+  BecomeWorker(pipeline_.cpus.empty() ? -1 : pipeline_.cpus[At(thread)]);
   Status status = Caught("training", [this, section] { return RunTasks(section); });
   if (status.ok()) return;
   const std::lock_guard lock(mutex_);

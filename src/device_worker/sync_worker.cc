@@ -1,7 +1,5 @@
 #include "device_worker/sync_worker.h"
 
-#include <omp.h>
-
 #include <string_view>
 #include <utility>
 
@@ -58,8 +56,7 @@ class SyncWorker final : public DeviceWorker {
 };
 
 Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
-  omp_set_num_threads(1);
-  if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
+  BecomeWorker(parts_.cpu);
   while (true) {
     StepInput mine;
     report_.input_failed = true;
@@ -171,9 +168,8 @@ void SyncWorker::Account(const StepInput& all) {
   progress.examples.fetch_add(all.examples, std::memory_order_relaxed);
   progress.pass_examples.fetch_add(all.examples, std::memory_order_relaxed);
   progress.steps_started.fetch_add(all.micro_batches, std::memory_order_relaxed);
-  const int64_t done = progress.steps_done.fetch_add(all.micro_batches, std::memory_order_relaxed) + all.micro_batches;
-  const int64_t before = done - all.micro_batches;
-  if (Crossed(progress.pause_every, before, done) || Crossed(progress.eval_every, before, done)) parts_.gate->Ask();
+  const int64_t before = progress.steps_done.fetch_add(all.micro_batches, std::memory_order_relaxed);
+  if (PauseIsDue(progress, before, before + all.micro_batches)) parts_.gate->Ask();
 }
 
 }  // namespace

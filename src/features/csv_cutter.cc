@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "features/number_text.h"
+#include "core/numbers.h"
 #include "features/value_text.h"
 
 namespace millrace {

@@ -6,11 +6,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/numbers.h"
 #include "core/utf8.h"
 #include "data_feed.pb.h"
 #include "features/feature_row.h"
 #include "features/feature_spec.h"
-#include "features/number_text.h"
 #include "features/text_hash.h"
 #include "features/value_text.h"
 

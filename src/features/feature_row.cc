@@ -6,10 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/integer_text.h"
-#include "core/truth_value.h"
+#include "core/numbers.h"
 #include "core/utf8.h"
-#include "features/number_text.h"
 #include "features/text_hash.h"
 #include "features/value_text.h"
 

@@ -9,8 +9,8 @@
 
 #include "batch/slot_schema.h"
 #include "core/edit_distance.h"
+#include "core/numbers.h"
 #include "data_feed.pb.h"
-#include "features/number_text.h"
 
 namespace millrace {
 namespace {

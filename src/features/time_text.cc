@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "features/number_text.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "core/numbers.h"
 #include "data_feed.pb.h"
-#include "features/number_text.h"
 #include "features/time_text.h"
 
 namespace millrace {
@@ -88,9 +88,7 @@ std::string_view CanonicalNumber(std::string_view text, std::string* scratch) {
   const bool is_near_one = parts.whole != "0" || parts.fraction == "0" || parts.fraction.substr(0, 4) > "0000";
   if (parts.exponent.empty() && is_near_one && parts.whole.size() + parts.fraction.size() <= kAlwaysExact) return text;
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return text;
-  return TextOfFloat(value, scratch);
+  return ReadWhole(text, &value) ? TextOfFloat(value, scratch) : text;
 }
 
 std::string_view CanonicalTime(std::string_view text, std::string* scratch) {

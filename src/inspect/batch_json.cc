@@ -5,7 +5,6 @@
 
 #include "batch/slot_batch.h"
 #include "core/json_writer.h"
-#include "inspect/number_text.h"
 
 namespace millrace {
 namespace {
@@ -15,11 +14,7 @@ void AppendList(std::span<const Number> numbers, std::string* out) {
   out->push_back('[');
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (i > 0) out->push_back(',');
-    if constexpr (sizeof(Number) == 4 && std::is_integral_v<Number>) {
-      AppendNumber(uint64_t{numbers[i]}, out);
-    } else {
-      AppendNumber(numbers[i], out);
-    }
+    AppendNumber(numbers[i], out);
   }
   out->push_back(']');
 }

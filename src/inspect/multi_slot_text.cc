@@ -1,27 +1,15 @@
 #include "inspect/multi_slot_text.h"
 
-#include <cmath>
-
 #include "batch/slot_batch.h"
-#include "inspect/number_text.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {
 
-void AppendValue(float value, std::string* line) {
-  if (std::isnan(value)) {
-    *line += "nan";
-  } else if (std::isinf(value)) {
-    *line += value < 0 ? "-inf" : "inf";
-  } else {
-    AppendNumber(value, line);
-  }
-}
-
 void AddSlot(const SlotBatch& batch, const SlotSpec& slot, int row, std::string* line) {
   if (slot.id < 0) {
     const uint64_t count = slot.is_dense ? static_cast<uint64_t>(slot.width) : 1;
-    AppendNumber(count, line);
+    AppendExact(count, line);
     for (uint64_t i = 0; i < count; ++i) *line += " 0";
     return;
   }
@@ -29,13 +17,13 @@ void AddSlot(const SlotBatch& batch, const SlotSpec& slot, int row, std::string*
   const auto width = static_cast<size_t>(slot.width);
   const size_t begin = slot.is_dense ? at * width : batch.offsets(slot.id)[at];
   const size_t end = slot.is_dense ? begin + width : batch.offsets(slot.id)[at + 1];
-  AppendNumber(uint64_t{end - begin}, line);
+  AppendExact(uint64_t{end - begin}, line);
   for (size_t i = begin; i < end; ++i) {
     *line += ' ';
     if (slot.type == SlotType::kFloat) {
-      AppendValue(batch.floats(slot.id)[i], line);
+      AppendExact(WithoutNanSign(batch.floats(slot.id)[i]), line);
     } else {
-      AppendNumber(batch.ids(slot.id)[i], line);
+      AppendExact(batch.ids(slot.id)[i], line);
     }
   }
 }

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/json_writer.h"
-#include "core/number_format.h"
-#include "inspect/number_text.h"
+#include "core/numbers.h"
+#include "inspect/batch_json.h"
 #include "inspect/slot_stats.h"
 
 namespace millrace {
@@ -26,12 +26,7 @@ Moments MomentsOf(const SlotStats& stats) {
 
 template <class Number>
 void AppendField(std::string_view name, Number number, std::string* json) {
-  json->append(",\"").append(name).append("\":");
-  if constexpr (std::is_integral_v<Number>) {
-    json->append(std::to_string(number));
-  } else {
-    AppendNumber(number, json);
-  }
+  AppendNumber(number, &json->append(",\"").append(name).append("\":"));
 }
 
 void AppendIds(const SlotStats& stats, bool with_clicks, size_t top, std::string* json) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/crc32c.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

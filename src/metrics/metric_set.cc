@@ -9,8 +9,7 @@
 
 #include "core/caught.h"
 #include "core/lower_case.h"
-#include "core/number_format.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "kernels/non_finite.h"
 #include "program/var_meta.h"
 #include "runtime/batch_check.h"

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "model/lowering.h"
 #include "program/field_traits.h"
 #include "program/oneof_names.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "model/layer_kinds.h"
 #include "program/ctr_accessor.h"
 #include "program/model_defaults.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "model/lowering.h"
 #include "program/model_defaults.h"
 

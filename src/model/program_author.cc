@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/edit_distance.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "program/ctr_accessor.h"
 #include "program/op_check.h"
 #include "program/optimizer_rule.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "batch/batch_pool.h"
+#include "core/numbers.h"
 #include "core/rng.h"
-#include "core/shortest_number.h"
 #include "data_feed.pb.h"
 #include "inspect/batch_json.h"
 #include "model/lowering.h"

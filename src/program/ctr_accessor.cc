@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/edit_distance.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "model.pb.h"
 
 namespace millrace {

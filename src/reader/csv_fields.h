@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "core/plain_decimal.h"
+#include "core/digits.h"
 
 namespace millrace {
 

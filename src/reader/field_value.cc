@@ -1,11 +1,10 @@
 #include "reader/field_value.h"
 
-#include <charconv>
 #include <cstdint>
 #include <system_error>
 
-#include "core/float_text.h"
 #include "core/harmless_text.h"
+#include "core/numbers.h"
 #include "core/shortened.h"
 
 namespace millrace {
@@ -19,18 +18,10 @@ std::string_view Trimmed(std::string_view field) {
   return field;
 }
 
-template <class T>
-bool ParseNumber(std::string_view field, T* value) {
-  if (field.size() > 1 && field.front() == '+' && field[1] != '-') field.remove_prefix(1);
-  const char* const end = field.data() + field.size();
-  const auto [at, error] = std::from_chars(field.data(), end, *value);
-  return error == std::errc() && at == end;
-}
-
 bool ParseId(std::string_view field, int64_t* value) {
-  if (ParseNumber(field, value)) return true;
+  if (ReadSigned(field, value)) return true;
   uint64_t bits = 0;
-  if (!ParseNumber(field, &bits)) return false;
+  if (!ReadSigned(field, &bits)) return false;
   *value = static_cast<int64_t>(bits);
   return true;
 }
@@ -46,10 +37,10 @@ bool ParseField(std::string_view field, DType type, void* values, size_t index) 
   field = Trimmed(field);
   switch (type) {
     case DType::kFloat32: return ParseFloat(field, static_cast<float*>(values) + index) != FloatText::kNoNumber;
-    case DType::kFloat64: return ParseNumber(field, static_cast<double*>(values) + index);
-    case DType::kInt32: return ParseNumber(field, static_cast<int32_t*>(values) + index);
+    case DType::kFloat64: return ReadSigned(field, static_cast<double*>(values) + index);
+    case DType::kInt32: return ReadSigned(field, static_cast<int32_t*>(values) + index);
     case DType::kInt64: return ParseId(field, static_cast<int64_t*>(values) + index);
-    case DType::kUint8: return ParseNumber(field, static_cast<uint8_t*>(values) + index);
+    case DType::kUint8: return ReadSigned(field, static_cast<uint8_t*>(values) + index);
     default: return false;
   }
 }

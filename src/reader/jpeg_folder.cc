@@ -1,13 +1,13 @@
 #include "reader/jpeg_folder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "core/folder_entries.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {
@@ -42,9 +42,7 @@ Result<FolderEntries> EntriesOf(const fs::path& folder) {
 
 std::optional<int64_t> NumberNamed(std::string_view name) {
   int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size() || number < 0) return std::nullopt;
-  return number;
+  return ReadWhole(name, &number) && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
 /// The labels of classes, in order.

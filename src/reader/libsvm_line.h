@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/plain_decimal.h"
+#include "core/digits.h"
 
 namespace millrace {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/hash.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 
 namespace millrace {
 

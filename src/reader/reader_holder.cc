@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "runtime/finite_variables.h"
 
 namespace millrace {

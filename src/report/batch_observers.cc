@@ -8,8 +8,7 @@
 #include <ctime>
 #include <utility>
 
-#include "core/float_text.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/terminal.h"
 #include "core/words.h"
 #include "ops/loss/auc.h"

@@ -11,9 +11,8 @@
 #include <filesystem>
 
 #include "config/feed_names.h"
-#include "core/float_text.h"
 #include "core/json_writer.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/replace_folder.h"
 #include "core/terminal.h"
 #include "core/words.h"

@@ -11,7 +11,7 @@
 
 #include "core/json_writer.h"
 #include "core/machine_memory.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "device_worker/device_worker.h"
 
 namespace millrace {

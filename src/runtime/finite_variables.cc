@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/numbers.h"
 #include "core/on_threads.h"
-#include "core/shortest_number.h"
 #include "kernels/non_finite.h"
 #include "program/program_files.h"
 #include "runtime/transfer.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/hash.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "model.pb.h"
 #include "program/ctr_accessor.h"
 #include "program/field_traits.h"

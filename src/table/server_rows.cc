@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -16,10 +15,9 @@
 
 #include "core/decompress.h"
 #include "core/file.h"
-#include "core/float_text.h"
 #include "core/folder_entries.h"
 #include "core/gzip_member.h"
-#include "core/integer_text.h"
+#include "core/numbers.h"
 #include "table/counted_table.h"
 #include "table/ctr_rows.h"
 #include "table/table_io.h"
@@ -261,20 +259,13 @@ class Rows {
   std::vector<float> values_;
 };
 
-void AppendNumber(float value, std::string* line) {
-  std::array<char, 64> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  *line += ' ';
-  line->append(text.data(), end);
-}
-
 /// Appends a row as a line; `powers` for the next update.
 void AppendRow(const Layout& layout, uint64_t key, const float* row, std::array<float, 2> powers, std::string* text) {
   *text += std::to_string(key);
   for (size_t i = 0; i < kCounts; ++i) *text += " 0";
   const size_t dim = layout.dim;
   const auto append = [text](const float* from, const float* to) {
-    for (; from < to; ++from) AppendNumber(*from, text);
+    for (; from < to; ++from) AppendExact(*from, &(*text += ' '));
   };
   append(row, row + 1);
   if (layout.rule == Layout::Rule::kAdam) {
@@ -296,7 +287,7 @@ void AppendRow(const CtrRows& rows, uint64_t key, const float* row, std::vector<
   *text += std::to_string(key) + " 0";
   numbers->clear();
   rows.AppendNumbers(row, numbers);
-  for (const float number : *numbers) AppendNumber(number, text);
+  for (const float number : *numbers) AppendExact(number, &(*text += ' '));
   *text += '\n';
 }
 

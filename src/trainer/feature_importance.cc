@@ -9,7 +9,7 @@
 #include "core/elapsed.h"
 #include "core/hash.h"
 #include "core/json_writer.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "dataset/in_memory_dataset.h"
 #include "report/quality_watch.h"
 #include "trainer/evaluator.h"

@@ -13,7 +13,7 @@
 #include "checkpoint/checkpoint_store.h"
 #include "config/feed_names.h"
 #include "core/harmless_text.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/words.h"
 #include "data_feed.pb.h"
 #include "datafeed/file_columns.h"

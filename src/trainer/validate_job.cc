@@ -9,7 +9,7 @@
 
 #include "config/feed_names.h"
 #include "core/delayed_stop.h"
-#include "core/number_format.h"
+#include "core/numbers.h"
 #include "core/terminal.h"
 #include "device_worker/batch_runner.h"
 #include "inspect/batch_json.h"

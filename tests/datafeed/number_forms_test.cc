@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "core/numbers.h"
 #include "core/rng.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_feed.h"
-#include "features/number_text.h"
 
 namespace millrace {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/float_text.h"
+#include "core/digits.h"
+#include "core/numbers.h"
 #include "core/rng.h"
-#include "core/swar_digits.h"
 #include "datafeed/batch_text.h"
 #include "datafeed/parser_comparison.h"
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "allocation_counter.h"
+#include "core/numbers.h"
 #include "data_feed.pb.h"
 #include "features/feature_spec.h"
-#include "features/number_text.h"
 #include "features/text_hash.h"
 
 namespace millrace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <memory>
 
+#include "core/numbers.h"
 #include "core/rng.h"
 #include "data_feed.pb.h"
-#include "features/number_text.h"
 
 namespace millrace {
 namespace {

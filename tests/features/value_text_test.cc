@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "features/number_text.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "inspect/demo_batch.h"
 #include "inspect/multi_slot_text.h"
-#include "inspect/number_text.h"
 
 namespace millrace {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/crc32.h"
 #include "core/crc32c.h"
 #include "core/file.h"
-#include "core/float_text.h"
+#include "core/numbers.h"
 #include "core/rng.h"
 #include "reader/format_files.h"
 #include "reader/jpeg_picture.h"

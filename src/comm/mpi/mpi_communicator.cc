@@ -10,7 +10,7 @@
 #include "comm/mpi/mpi_call.h"
 #include "comm/rank_status.h"
 #include "core/caught.h"
-#include "core/integer_text.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {

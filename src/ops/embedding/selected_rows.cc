@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "ops/float_input.h"
 #include "ops/kernel.h"
 #include "ops/sparse_gradient.h"

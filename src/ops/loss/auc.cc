@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "ops/kernel.h"
 #include "ops/loss/class_labels.h"
 #include "program/op_registry.h"

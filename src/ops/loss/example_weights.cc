@@ -3,7 +3,7 @@
 
 #include "batch/class_weight.h"
 #include "batch/label_range_monitor.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "ops/kernel.h"
 
 namespace millrace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "kernels/not_a_number.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"

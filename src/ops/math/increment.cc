@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "kernels/lane_sums.h"
 #include "kernels/not_a_number.h"
 #include "ops/axis_lines.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"

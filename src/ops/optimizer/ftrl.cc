@@ -1,4 +1,4 @@
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "ops/optimizer/optimizer_kernel.h"
 
 namespace millrace {

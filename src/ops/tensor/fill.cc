@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/float_text.h"
+#include "core/numbers.h"
 #include "ops/kernel.h"
 #include "ops/shape_input.h"
 #include "ops/tensor/in_pieces.h"

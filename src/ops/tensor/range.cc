@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/shortest_number.h"
+#include "core/numbers.h"
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 

@@ -1,50 +1,13 @@
-#include "features/number_text.h"
+#include "features/time_text.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
-#include "core/rng.h"
-#include "features/time_text.h"
+#include "core/numbers.h"
 
 namespace millrace {
 namespace {
-
-bool Read(std::string text, double* value, char behind = '7') {
-  const size_t size = text.size();
-  text.append(kNumberPadding, behind);
-  return ReadNumber(std::string_view(text).substr(0, size), value);
-}
-
-TEST(NumberTextTest, DecimalsAreRoundedAsTheStandardLibraryDoes) {
-  Rng rng(7);
-  for (int i = 0; i < 200000; ++i) {
-    std::string text = rng.Below(3) == 0 ? "-" : "";
-    for (uint64_t n = 1 + rng.Below(9); n > 0; --n) text += static_cast<char>('0' + rng.Below(10));
-    if (rng.Below(2) == 0) {
-      text += '.';
-      for (uint64_t n = rng.Below(9); n > 0; --n) text += static_cast<char>('0' + rng.Below(10));
-    }
-    if (rng.Below(5) == 0) text += "e-" + std::to_string(rng.Below(30));
-    double value = 0;
-    ASSERT_TRUE(Read(text, &value)) << text;
-    ASSERT_EQ(value, std::strtod(text.c_str(), nullptr)) << text;
-  }
-}
-
-TEST(NumberTextTest, WhatIsNoNumberIsRefusedWhateverStandsBehindIt) {
-  double value = 0;
-  for (const char* text :
-       {"", "-", "+", ".", "1x", "x1", "1,", "--1", "+-1", "1e", "0x10", "1 ", " 1", "1.2.3", "1e999"}) {
-    for (const char behind : {'7', '.', ',', '\0'}) EXPECT_FALSE(Read(text, &value, behind)) << text;
-  }
-  EXPECT_TRUE(Read("+2", &value));
-  EXPECT_EQ(value, 2);
-  EXPECT_TRUE(Read(".5", &value));
-  EXPECT_EQ(value, 0.5);
-}
 
 int64_t PartOf(std::string text, const TimePart& how) {
   const size_t size = text.size();

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace millrace {
 
@@ -96,6 +98,80 @@ inline const char* ReadUint64(const char* text, uint64_t* value) {
   }
   *value = total;
   return text + 16 + run.digits;
+}
+
+/// Digit counts of the last float, usually equal to those of the next.
+struct DigitGuess {
+  uint32_t short_bytes = 5;
+  uint32_t whole = 1;
+  uint32_t part = 3;
+};
+
+/// Returns `actual` through a guess that is usually right: the CPU continues speculatively with the guess while it
+/// still computes the number, on which all later work would otherwise wait. Without the barrier the compiler would
+/// replace the guess by `actual`.
+inline uint32_t Guessed(uint32_t actual, DigitGuess* guesses, uint32_t DigitGuess::*which) {
+  uint32_t* const guess = &(guesses->*which);
+  if (actual != *guess) [[unlikely]] {
+    *guess = actual;
+    asm volatile("" : "+r"(*guess));
+  }
+  return *guess;
+}
+inline uint32_t Guessed(uint32_t actual, std::nullptr_t /*guesses*/, uint32_t DigitGuess::* /*which*/) {
+  return actual;
+}
+
+// Powers of ten that a float and a double represent exactly.
+inline constexpr float kExactFloatPowers[] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F};
+inline constexpr double kExactPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                          1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/// Reads "1.234" with at most six digits, which a float represents exactly, like the power of ten, so their quotient is
+/// correctly rounded. `ends(at)` returns whether a number can end at that byte. Null: use ReadPlainDecimal.
+template <class Ends>
+const char* ReadShortPositive(const char* at, float* value, DigitGuess* guess, const Ends& ends) {
+  const DecimalRun run = ReadShortDecimal(at);
+  if (run.bytes == 0) return nullptr;
+  at += Guessed(run.bytes, guess, &DigitGuess::short_bytes);
+  if (!ends(at)) return nullptr;
+  *value = static_cast<float>(static_cast<int32_t>(run.mantissa)) / kExactFloatPowers[run.after_point];
+  return at;
+}
+
+/// Reads "-12.345" with at most seven digits on each side of the point, which a double represents exactly, like the
+/// power of ten, so their quotient is rounded once. Its conversion to float rounds a second time; this equals a single
+/// rounding unless the double is exactly halfway between two floats. Null `guess`: without one. Null: use ParseFloat.
+template <class Real, class Guess, class Ends>
+const char* ReadPlainDecimal(const char* at, Real* value, Guess guess, const Ends& ends) {
+  const bool negative = *at == '-';
+  if (negative) ++at;
+  const DigitRun whole = ReadDigits(at);
+  if (whole.digits == 0 || whole.digits == 8) return nullptr;
+  at += Guessed(whole.digits, guess, &DigitGuess::whole);
+  auto exact = static_cast<double>(whole.value);
+  if (*at == '.') {
+    const DigitRun part = ReadDigits(at + 1);
+    if (part.digits == 8) return nullptr;
+    const uint32_t digits = Guessed(part.digits, guess, &DigitGuess::part);
+    at += 1 + digits;
+    exact = static_cast<double>(whole.value * kPowersOfTen[digits] + part.value) / kExactPowers[digits];
+  }
+  if (!ends(at)) return nullptr;
+  if constexpr (std::is_same_v<Real, float>) {
+    constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1;
+    if ((std::bit_cast<uint64_t>(exact) & kDropped) == (kDropped + 1) / 2) return nullptr;
+  }
+  *value = static_cast<Real>(negative ? -exact : exact);
+  return at;
+}
+
+/// Reads a decimal with few digits and without exponent like ParseFloat, and returns the byte after it; null for
+/// another format or if `ends(at)` is false at its end. Reads up to 24 bytes.
+template <class Ends>
+const char* ReadPlainFloat(const char* at, float* value, DigitGuess* guess, const Ends& ends) {
+  const char* const next = ReadShortPositive(at, value, guess, ends);
+  return next != nullptr ? next : ReadPlainDecimal(at, value, guess, ends);
 }
 
 }  // namespace millrace
