@@ -41,7 +41,8 @@ struct CheckpointContent {
   bool is_between = false;
 };
 
-/// What is said of what --resume names, where that is no folder with a MANIFEST.
+/// The error for a `--resume` folder without a MANIFEST: kInvalidConfig. It says whether `folder` is missing or is a
+/// saved model.
 Status NoCheckpoint(const std::string& folder);
 
 /// The folder of a job's checkpoints: `step-000000001200/` for each, and the link `best`.
@@ -113,12 +114,13 @@ class CheckpointStore {
   std::set<std::string> between_;         ///< folders of CheckpointContent::is_between
 };
 
-/// Reads what the checkpoint says of itself that a run goes on from, by `resume` ("auto" or a folder); its other files
-/// are not looked at. Nothing where "auto" finds none; NoCheckpoint and the errors of ReadManifest of a folder.
+/// Reads the manifest of the checkpoint to resume from, without checking its other files. `resume` is "auto" or a
+/// folder. "auto" does not fail; it returns nullopt if it finds no readable manifest. For a folder: NoCheckpoint if the
+/// MANIFEST is missing, or the errors of ReadManifest.
 Result<std::optional<CheckpointManifest>> ManifestToResume(const std::string& resume, const std::string& output_dir);
 
-/// How many passes are complete in the checkpoint that a run goes on from, by `resume` ("never", "auto" or a folder),
-/// as far as it can be read; its other files are not looked at.
+/// The number of complete passes in the checkpoint to resume from; 0 if there is none or its manifest cannot be read.
+/// `resume` is "never", "auto" or a folder. Does not check the checkpoint's other files.
 int64_t CompletePasses(const std::string& resume, const std::string& output_dir);
 
 /// An id for a new run, different from those of earlier runs.

@@ -43,8 +43,9 @@ class PassModels final : public PassSaver {
   /// Fails if the model cannot be written; kCancelled if a stop request ended the save or the command. A failing
   /// command is not an error: it is reported immediately and added to the failures of `state`.
   Status SavePass(bool is_last, std::stop_token stop, RunState* state) override;
-  /// Runs the command again on models that still exist. If the job has no command, clears `failures`. kBadData for a
-  /// pass that the job does not have: names come from a checkpoint and become parts of paths.
+  /// Runs the command again on models that still exist. If the job has no command, clears `failures`. After a stop
+  /// request it returns Ok and keeps the remaining failures. kBadData for a pass that the job does not have: names come
+  /// from a checkpoint and become parts of paths.
   Status Retry(std::vector<SaveFailure>* failures, std::stop_token stop) override;
 
  private:
