@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-/// Says what differs between a checkpoint and the job that is to go on from it: kInvalidConfig. Ok: it fits.
+/// Checks that a job can resume from a checkpoint. kInvalidConfig with the differences if it cannot.
 using CheckpointFits = std::function<Status(const CheckpointManifest& manifest)>;
 
 /// A checkpoint that was found whole and fits the job.
@@ -28,20 +28,21 @@ struct FoundCheckpoint {
   std::string metrics;  ///< what CheckpointContent::metrics were written as, one after another
 };
 
-/// What a checkpoint is made of beside the manifest's own fields (variables and files are filled in by Write).
+/// The input of CheckpointStore::Write. Write fills in the manifest's variables and files.
 struct CheckpointContent {
   CheckpointManifest manifest;
   std::vector<const MetricTotals*> metrics;
-  bool is_best = false;  ///< the link `best` is to point here
+  bool is_best = false;  ///< makes the link `best` point here
   /// How many checkpoints there are from one with all rows of a large table to before the next such one, at most; those
   /// between have what changed. 1: all have all rows.
   int full_every = 1;
   bool hurries = false;  ///< as EarlierSave::hurries
-  /// Nobody asked for it: it does not count to those that are kept, and goes once there is a later one.
+  /// Written without a request: the checkpoint does not count toward `keep`, and a later checkpoint replaces it.
   bool is_between = false;
 };
 
-/// What is said of what --resume names, where that is no folder with a MANIFEST.
+/// The error for a `--resume` folder without a MANIFEST: kInvalidConfig. It says whether `folder` is missing or is a
+/// saved model.
 Status NoCheckpoint(const std::string& folder);
 
 /// The folder of a job's checkpoints: `step-000000001200/` for each, and the link `best`.
@@ -50,15 +51,15 @@ Status NoCheckpoint(const std::string& folder);
 /// checkpoint.md has the files. One thread.
 class CheckpointStore {
  public:
-  /// Makes the folder and removes what a killed run left half-written. kIo when that cannot be done. Keeps the newest
-  /// `keep` (at least 1) and the best. Up to `threads` files of a checkpoint are written or read at a time.
+  /// Creates the folder and removes half-written checkpoints of killed runs. kIo if that fails. The store keeps the
+  /// newest `keep` checkpoints (at least 1) and the best one. It reads or writes up to `threads` files concurrently.
   static Result<CheckpointStore> Create(const std::string& folder, int keep, int threads);
 
-  /// The same for who reads alone, perhaps while another process writes: changes nothing.
+  /// A read-only store, which can be used while another process writes. Changes nothing in the folder.
   static CheckpointStore Open(const std::string& folder, int threads) { return {folder, 1, threads}; }
 
-  /// Notes that checkpoints are of this run from now on: FindNewest passes over those of others, which stay until the
-  /// first Write. kIo with the system's reason.
+  /// Makes `run_id` the current run. From now on FindNewest skips checkpoints of other runs; the first Write removes
+  /// them. kIo with the system's reason.
   Status BeginRun(uint64_t run_id) const;
 
   /// Writes a checkpoint of step `content.manifest.step()`; one of the same step is replaced in one step. Then removes
@@ -69,12 +70,12 @@ class CheckpointStore {
   /// Large tables note from there on what changes; where `root` has still what the last Write wrote, or what ResumeFrom
   /// was told, but for these changes, the checkpoint may have them alone, beside links to the files of that one.
   Status Write(const CheckpointContent& content, const ProgramDesc& program, Scope& root, const LongWork& work = {});
-  /// Tells that `root` has what this checkpoint holds, and that its large tables note from now on what changes.
+  /// Declares that `root` contains the values of this checkpoint. Its large tables record their changes from now on.
   Status ResumeFrom(const FoundCheckpoint& found, const Scope& root);
   /// About how many bytes Write would write of variables, but for those that it tells LongWork::on_expected of.
   uint64_t BytesToWrite(const CheckpointContent& content, const ProgramDesc& program, const Scope& root) const;
 
-  /// Whether the next Write may have changes alone.
+  /// Whether the next Write may store only changes.
   bool HasEarlier() const { return last_.has_value(); }
 
   /// The newest checkpoint of the current run that is whole; nullopt when it has none at all. Damaged ones, and those
@@ -83,12 +84,12 @@ class CheckpointStore {
   Result<std::optional<FoundCheckpoint>> FindNewest(const CheckpointFits& fits, std::vector<std::string>* refused,
                                                     const LongWork& work = {}) const;
 
-  /// The checkpoint that the link `best` names; nullopt without the link, or when what it names does not fit or is not
-  /// whole. kCancelled after a stop request.
+  /// The checkpoint that the link `best` points to. Nullopt if the link is missing, or if its checkpoint is damaged or
+  /// does not fit the job. kCancelled after a stop request.
   Result<std::optional<FoundCheckpoint>> FindBest(const CheckpointFits& fits, const LongWork& work = {}) const;
 
-  /// What the newest checkpoint of the current run says of itself, as far as it can be read; its other files are not
-  /// looked at.
+  /// The newest readable manifest of the current run, or of any run if none is known; nullopt if there is none. Does
+  /// not check the checkpoint's other files.
   std::optional<CheckpointManifest> NewestManifest() const;
 
   /// Whether there is a checkpoint, of whatever run.
@@ -108,28 +109,29 @@ class CheckpointStore {
   std::string folder_;
   int keep_;
   int threads_;
-  std::optional<EarlierSave> last_;       ///< that this process wrote or went on from
+  std::optional<EarlierSave> last_;       ///< written by this process, or resumed from
   std::map<std::string, uint64_t> runs_;  ///< the run of each folder that was written or pruned here
   std::set<std::string> between_;         ///< folders of CheckpointContent::is_between
 };
 
-/// Reads what the checkpoint says of itself that a run goes on from, by `resume` ("auto" or a folder); its other files
-/// are not looked at. Nothing where "auto" finds none; NoCheckpoint and the errors of ReadManifest of a folder.
+/// Reads the manifest of the checkpoint to resume from, without checking its other files. `resume` is "auto" or a
+/// folder. "auto" does not fail; it returns nullopt if it finds no readable manifest. For a folder: NoCheckpoint if the
+/// MANIFEST is missing, or the errors of ReadManifest.
 Result<std::optional<CheckpointManifest>> ManifestToResume(const std::string& resume, const std::string& output_dir);
 
-/// How many passes are complete in the checkpoint that a run goes on from, by `resume` ("never", "auto" or a folder),
-/// as far as it can be read; its other files are not looked at.
+/// The number of complete passes in the checkpoint to resume from; 0 if there is none or its manifest cannot be read.
+/// `resume` is "never", "auto" or a folder. Does not check the checkpoint's other files.
 int64_t CompletePasses(const std::string& resume, const std::string& output_dir);
 
-/// A number for a new run, other than those of runs before.
+/// An id for a new run, different from those of earlier runs.
 uint64_t NewRunId();
 
-/// Which files ReadCheckpoint compares with the manifest. Those of tables, which are most of it, need that once: who
-/// reads one is told when it is damaged.
+/// The files that ReadCheckpoint compares with the manifest. Table files, the largest part, need that check only once:
+/// reading a damaged one fails anyway.
 enum class CheckedFiles { kAll, kButThoseOfTables };
 
-/// Reads and checks one checkpoint folder, on all processors; kBadData when it is damaged, kInvalidConfig when it does
-/// not fit, kCancelled after a stop request.
+/// Reads and checks one checkpoint folder, using all processors. kBadData if the checkpoint is damaged, kInvalidConfig
+/// if it does not fit the job, kCancelled after a stop request.
 Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, CheckedFiles checked,
                                        const LongWork& work = {});
 

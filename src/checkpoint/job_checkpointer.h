@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-/// Saves a job as a folder that `--resume` finds, and goes on from one.
+/// Saves checkpoints of a job for `--resume`, and resumes from them.
 ///
 /// A checkpoint holds every persistable variable, the metrics' sums and, in its manifest, how far the input was
 /// trained. One thread, while no worker trains.
@@ -80,7 +80,7 @@ class JobCheckpointer final : public Checkpointer {
   /// Takes the variables from a checkpoint, but for learning rates, which are the job's to say; of those that differ
   /// and that no field tells of, `rates` says how.
   Status RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates, const std::stop_token& stop);
-  /// Warns where a pass of a reader goes on whose order does not repeat.
+  /// Warns when resuming within a pass of a reader whose order does not repeat.
   void NoteOrderOfReaders(const RunState& state);
   /// What the job has otherwise than the run that wrote the checkpoint, and what follows of it for the best evaluation.
   void TakeChanges(const CheckpointManifest& manifest, RunState* state);

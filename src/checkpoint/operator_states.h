@@ -10,12 +10,14 @@
 
 namespace millrace {
 
-/// The states of all kernels of `frames` that have one. A failure, or what a plugin threw, names the operator.
+/// Saves the state of every stateful kernel of `frames`. If a kernel fails, or a plugin throws, the error names the
+/// operator.
 Result<std::vector<OperatorState>> SaveOperatorStates(const std::vector<const Frame*>& frames);
 
-/// Puts the kernels of `frames`, which are new, where `states` stood. kInvalidConfig names an operator that the other
-/// side lacks, that has other attributes, or that other workers had; kCancelled at a stop request.
-/// A worker has one frame; those of a pipeline have several, which are named by their number among all.
+/// Restores `states` into the kernels of new `frames`. kInvalidConfig names the first operator that is missing from the
+/// states or from the frames, belongs to a different frame, or has different attributes. kCancelled after a stop
+/// request; other errors of a kernel name its operator. With a pipeline, workers have several frames, and messages
+/// count frames rather than workers.
 Status LoadOperatorStates(const std::vector<OperatorState>& states, const std::vector<const Frame*>& frames,
                           bool is_pipeline, const std::stop_token& stop);
 

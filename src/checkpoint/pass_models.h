@@ -40,12 +40,12 @@ class PassModels final : public PassSaver {
   /// is to be said, goes to `terminal`. The session must outlive the object.
   static Result<std::unique_ptr<PassModels>> Create(const JobSession& session, std::FILE* terminal);
 
-  /// A model that cannot be written is a failure, and one that a stop request gave up is kCancelled. A command that
-  /// fails is not: it is told at once and
-  /// added to the failures of `state`.
+  /// Fails if the model cannot be written; kCancelled if a stop request ended the save or the command. A failing
+  /// command is not an error: it is reported immediately and added to the failures of `state`.
   Status SavePass(bool is_last, std::stop_token stop, RunState* state) override;
-  /// Runs the command on the models that are there still; without a command nothing is left to do. kBadData for a pass
-  /// that the job does not have: names come from a checkpoint, and are parts of paths.
+  /// Runs the command again on models that still exist. If the job has no command, clears `failures`. After a stop
+  /// request it returns Ok and keeps the remaining failures. kBadData for a pass that the job does not have: names come
+  /// from a checkpoint and become parts of paths.
   Status Retry(std::vector<SaveFailure>* failures, std::stop_token stop) override;
 
  private:
@@ -55,7 +55,7 @@ class PassModels final : public PassSaver {
   bool IsPass(const std::string& name) const;
   /// Tells the tables whose rows a model had (incremental.save_mode).
   Status TellTables() const;
-  /// Nullopt when all went well; kCancelled at a stop request, which ends the command.
+  /// Nullopt on success; kCancelled after a stop request, which ends the command.
   Result<std::optional<SaveFailure>> TryCommand(const std::string& name, const std::stop_token& stop) const;
   Status RunCommand(const std::string& folder, const std::string& name, const std::stop_token& stop) const;
 
