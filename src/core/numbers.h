@@ -12,26 +12,29 @@
 
 namespace millrace {
 
-// Reads and writes numbers and booleans as text, always in the C locale: a Python program that imports us may use "0,5"
-// for 0.5. Any thread. Readers parse a whole string and return why they fail; core/digits.h parses numbers in a line.
+// Functions that read and write numbers and booleans as text, always in the C locale: a Python program that imports us
+// may use "0,5" for 0.5. They can be called from any thread. Readers parse a whole string. core/digits.h parses numbers
+// inside a line.
 //
-// reader           accepts                                      out of range                  speed
-// ReadWhole        -7 (signed), 1e-7, nan, inf, base 2 to 36    false                         std::from_chars
-// ReadSigned       as ReadWhole, and +7                         false                         std::from_chars
-// ReadNumber       as ReadSigned<double>                        false                         eight digits at a time
-// ParseInteger     7, +7                                        kNegative, kOverflow          std::from_chars
-// ParseFloat       as strtof: +.5, 0x1p-2, nan, -inf            kOverflow: inf, kUnderflow: 0 std::from_chars
-// ParseDouble      as strtod                                    likewise                      std::from_chars
-// ReadTruthValue   true, True, TRUE, false, False, FALSE        -                             comparisons
+// clang-format off
+// reader           accepts                                    out of range                   speed
+// ReadWhole        -7 (signed), 1e-7, nan, inf, base 2 to 36  false                          std::from_chars
+// ReadSigned       like ReadWhole, and +7                     false                          std::from_chars
+// ReadNumber       like ReadSigned<double>                    false                          eight digits at a time
+// ParseInteger     7, +7                                      kNegative, kOverflow           std::from_chars
+// ParseFloat       like strtof: +.5, 0x1p-2, nan, -inf        kOverflow: inf, kUnderflow: 0  std::from_chars
+// ParseDouble      like strtod                                like ParseFloat                std::from_chars
+// ReadTruthValue   true, True, TRUE, false, False, FALSE      -                              comparisons
 //
 // writer           output                                       NaN          speed
 // ExactNumber      fewest digits that give the same bits        nan or -nan  std::to_chars
-// AppendExact      likewise, at the end of a string             likewise     std::to_chars
-// ShortestNumber   likewise, those of a float if it is one      nan          std::to_chars
-// FixedNumber      printf's %.*f                                nan          as WriteDecimals
+// AppendExact      like ExactNumber, appended to a string       nan or -nan  std::to_chars
+// ShortestNumber   like ExactNumber, of the float if equal      nan          std::to_chars
+// FixedNumber      printf's %.*f                                nan          like WriteDecimals
 // GeneralNumber    printf's %.*g                                nan          std::to_chars
-// WriteDecimals    printf's %.*f, into a buffer                 nan or -nan  fast up to 15 decimals and 1e15 /
-// 10^decimals WriteSixDigits   printf's %g, into a buffer                   nan or -nan  fast from 1e-16 to 1e27
+// WriteDecimals    printf's %.*f, into a buffer                 nan or -nan  fast below 1e15 / 10^decimals
+// WriteSixDigits   printf's %g, into a buffer                   nan or -nan  fast from 1e-16 to 1e27
+// clang-format on
 
 /// Parses all of `text` with std::from_chars, for integers in the given base. False: not such a number, or out of
 /// range; `value` is undefined then.

@@ -272,6 +272,9 @@ py::dict RunDataset(TrainedScope& on, const std::string& text, MemoryRows* memor
     if (fetch_handler != nullptr) fetch_handler->Rethrow();
     if (result.is_end_of_data) throw EndOfDataError(error.status());
     throw;
+  } catch (const py::error_already_set&) {  // Ctrl-C; the handler's own exception comes first
+    if (fetch_handler != nullptr) fetch_handler->Rethrow();
+    throw;
   }
   py::dict dict = ReportDict(result.summary);
   if (fetch_handler != nullptr && fetch_handler->has_stopped()) {

@@ -45,10 +45,15 @@ class Exclusive {
     returned_.wait(lock, [this] { return !is_brief_; });
     return Take(false);
   }
-  /// Waits for nobody. A brief lease ends without waiting for anything that another call does.
-  Result<Lease> TryAcquire(bool is_brief) {
+  /// Acquire that never waits: it also fails during a brief lease.
+  Result<Lease> TryAcquire() {
     const std::lock_guard lock(mutex_);
-    return Take(is_brief);
+    return Take(false);
+  }
+  /// TryAcquire for a brief lease, whose holder must not wait for another call.
+  Result<Lease> TryAcquireBriefly() {
+    const std::lock_guard lock(mutex_);
+    return Take(true);
   }
 
  private:

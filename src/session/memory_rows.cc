@@ -68,7 +68,7 @@ Result<MemoryRows::Loaded> MemoryRows::Load(const std::stop_token& stop) {
 }
 
 Status MemoryRows::Preload() {
-  MR_ASSIGN(const auto dataset, dataset_->TryAcquire(true));
+  MR_ASSIGN(const auto dataset, dataset_->TryAcquireBriefly());
   preload_ = std::stop_source();
   return dataset->PreloadIntoMemory(preload_.get_token());
 }
@@ -106,17 +106,17 @@ Result<MemoryRows::Loaded> MemoryRows::GlobalShuffle(const CallContext& context,
 }
 
 Status MemoryRows::SlotsShuffle(const std::vector<std::string>& slots, uint64_t seed, int64_t candidates) {
-  MR_ASSIGN(const auto dataset, dataset_->TryAcquire(true));
+  MR_ASSIGN(const auto dataset, dataset_->TryAcquireBriefly());
   return dataset->SlotsShuffle(slots, seed, candidates);
 }
 
 Status MemoryRows::SetPhase(bool join) {
-  MR_ASSIGN(const auto dataset, dataset_->TryAcquire(true));
+  MR_ASSIGN(const auto dataset, dataset_->TryAcquireBriefly());
   return dataset->SetPhases({join ? PassPhase::kJoin : PassPhase::kUpdate});
 }
 
 Status MemoryRows::SetBatches(int batch_size, int pv_batch_size, bool drop_last) {
-  MR_ASSIGN(const auto dataset, dataset_->TryAcquire(true));
+  MR_ASSIGN(const auto dataset, dataset_->TryAcquireBriefly());
   return dataset->SetBatches(batch_size, pv_batch_size, drop_last);
 }
 
@@ -127,12 +127,12 @@ Status MemoryRows::Release() {
 }
 
 Result<int64_t> MemoryRows::Size() {
-  MR_ASSIGN(const auto dataset, dataset_->TryAcquire(true));
+  MR_ASSIGN(const auto dataset, dataset_->TryAcquireBriefly());
   return dataset->MemoryDataSize();
 }
 
 Result<int64_t> MemoryRows::PvSize() {
-  MR_ASSIGN(const auto dataset, dataset_->TryAcquire(true));
+  MR_ASSIGN(const auto dataset, dataset_->TryAcquireBriefly());
   return dataset->PvDataSize();
 }
 

@@ -72,8 +72,8 @@ void FillBatch(std::span<const ScoredColumn> columns, int64_t begin, int64_t end
   }
 }
 
-/// Of numbers and times that lines write otherwise than those of the training. A line may lack any key, since few
-/// come at once.
+/// Warnings about numbers and times written differently than in training. Missing keys are not reported, because a call
+/// has few lines.
 std::map<std::string, std::string> WarningsOf(const DataFeed& feed, bool is_frame) {
   const auto* const naming = dynamic_cast<const NamedValuesFeed*>(&feed);
   if (naming == nullptr) return {};
@@ -93,9 +93,23 @@ std::map<std::string, std::string> WarningsOf(const DataFeed& feed, bool is_fram
   return ValueWarnings(read, Reads::kModel);
 }
 
+/// Appends the scores of a batch.
+Status AppendScores(const SlotBatch& batch, PredictSession& session, std::vector<float>* scores) {
+  MR_ASSIGN(const std::span<const float> some, session.Run(batch));
+  scores->insert(scores->end(), some.begin(), some.end());
+  return Status::Ok();
+}
+
+/// Likewise, of the batch that `feed` has filled; a batch without rows is skipped.
+Status ScoreFilled(DataFeed& feed, const SlotBatch& batch, PredictSession& session, std::vector<float>* scores) {
+  const bool has_rows = feed.rows() > 0;
+  MR_TRY(feed.Detach());
+  return has_rows ? AppendScores(batch, session, scores) : Status::Ok();
+}
+
 Status ScoreLines(const std::string& text, const LineCut& cut, DataFeed& feed, PredictSession& session,
                   SlotBatch& batch, const std::stop_token& stop, std::vector<float>* scores) {
-  // Bytes behind the last line may be read.
+  // Parsers can read bytes after the last line.
   std::string padded = text;
   padded.append(kLinePadding + 1, '\0');
   uint64_t number = 0;
@@ -125,11 +139,7 @@ Status ScoreLines(const std::string& text, const LineCut& cut, DataFeed& feed, P
       }
       start = end + 1;
     }
-    const int rows = feed.rows();
-    MR_TRY(feed.Detach());
-    if (rows == 0) continue;
-    MR_ASSIGN(const std::span<const float> some, session.Run(batch));
-    scores->insert(scores->end(), some.begin(), some.end());
+    MR_TRY(ScoreFilled(feed, batch, session, scores));
   }
   return Status::Ok();
 }
@@ -150,11 +160,7 @@ Status ScoreRows(const std::string& name, RecordSource& rows, DataFeed& feed, Pr
         return BadData(name + ": row " + std::to_string(number) + ": " + feed.error().ToString());
       }
     }
-    const int count = feed.rows();
-    MR_TRY(feed.Detach());
-    if (count == 0) continue;
-    MR_ASSIGN(const std::span<const float> scored, session.Run(batch));
-    scores->insert(scores->end(), scored.begin(), scored.end());
+    MR_TRY(ScoreFilled(feed, batch, session, scores));
   }
   return Status::Ok();
 }
@@ -168,6 +174,7 @@ void WeighLess(SlotShare* share) {
     *count = std::llround(part * static_cast<double>(*count));
   }
 }
+
 }  // namespace
 
 ModelScorer::ModelScorer() = default;
@@ -257,8 +264,7 @@ Result<Scores> ModelScorer::ScoreColumns(std::span<const ScoredColumn> columns, 
     if (stop.stop_requested()) return Cancelled("interrupted");
     FillBatch(columns, begin, std::min<int64_t>(begin + kRowsAtOnce, rows), buffers->batch.get());
     if (drops_zeros) scores.zeros_dropped += DropZeros(*buffers->batch);
-    MR_ASSIGN(const std::span<const float> some, buffers->session->Run(*buffers->batch));
-    scores.values.insert(scores.values.end(), some.begin(), some.end());
+    MR_TRY(AppendScores(*buffers->batch, *buffers->session, &scores.values));
   }
   MR_TRY(Finish(std::move(buffers), &scores.warnings));
   return scores;

@@ -46,6 +46,7 @@ ProgramDesc PartOfParameter(const ProgramDesc& program, const std::string& name)
   }
   return part;
 }
+
 /// Reads a checkpoint into an empty scope.
 Status ReadInto(const FoundCheckpoint& found, const ProgramDesc& desc, const TableFactory& tables, int threads,
                 const std::stop_token& stop, Scope* into) {
@@ -61,6 +62,7 @@ Status ReadInto(const FoundCheckpoint& found, const ProgramDesc& desc, const Tab
   }
   return Status::Ok();
 }
+
 /// A variable of a loaded model can replace a tensor of the same shape, but not a table, because the model lacks the
 /// table's optimizer state.
 Status CheckRoomFor(const Variable& loaded, const std::string& name, const Scope& scope) {

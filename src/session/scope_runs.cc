@@ -112,7 +112,7 @@ void TrainedScope::KeepPrepared(std::unique_ptr<PreparedProgram> prepared) {
 Result<std::unique_ptr<ProgramRun>> TrainedScope::BeginRun(const CallContext& context, PreparedProgram::Key key,
                                                            int rows, const std::function<std::string()>& serialize,
                                                            ProgramCounters* counts, int64_t program_key) {
-  MR_ASSIGN(Lease scope, scope_.TryAcquire(false));
+  MR_ASSIGN(Lease scope, scope_.TryAcquire());
   std::unique_ptr<ProgramRun> run(new ProgramRun(this, std::move(scope), program_key));
   run->trained_ = trained(program_key);
   // Removed from prepared_ for the run: after a failure no views of the feeds remain.

@@ -57,7 +57,7 @@ Status TrainedScope::RunStartupProgram(const CallContext& context, const Program
 }
 
 Status TrainedScope::Read(const std::string& name, const std::function<Status(const Variable*)>& read) {
-  MR_ASSIGN(const Lease scope, scope_.TryAcquire(true));
+  MR_ASSIGN(const Lease scope, scope_.TryAcquireBriefly());
   return read(scope->Find(name));
 }
 
@@ -68,7 +68,7 @@ std::vector<std::string> TrainedScope::TakeMade() {
 }
 
 Status TrainedScope::Set(const std::string& name, DType type, const Dims& dims, const void* values) {
-  MR_ASSIGN(const Lease scope, scope_.TryAcquire(true));
+  MR_ASSIGN(const Lease scope, scope_.TryAcquireBriefly());
   Variable* variable = scope->Var(name);
   if (!variable->empty() && !variable->Is<Tensor>()) {
     return InvalidConfig("variable \"" + name + "\" holds no tensor");
@@ -87,7 +87,7 @@ Status TrainedScope::Set(const std::string& name, DType type, const Dims& dims, 
 }
 
 Result<PyArrayFeedQueueHolder*> TrainedScope::QueueHolder(const std::string& name) {
-  MR_ASSIGN(const Lease scope, scope_.TryAcquire(true));
+  MR_ASSIGN(const Lease scope, scope_.TryAcquireBriefly());
   Variable* variable = scope->Var(name);
   if (!variable->empty() && !variable->Is<PyArrayFeedQueueHolder>()) {
     return AlreadyExists("variable \"" + name + "\" holds something else than a queue");
@@ -105,7 +105,7 @@ Status TrainedScope::ResetReader(const std::string& name) {
 }
 
 Result<int64_t> TrainedScope::ItemsRead() {
-  MR_ASSIGN(const Lease scope, scope_.TryAcquire(true));
+  MR_ASSIGN(const Lease scope, scope_.TryAcquireBriefly());
   int64_t items = 0;
   for (const std::string& name : scope->Names()) {
     const Variable* variable = scope->Find(name);
@@ -115,7 +115,7 @@ Result<int64_t> TrainedScope::ItemsRead() {
 }
 
 Result<std::vector<std::string>> TrainedScope::Names() {
-  MR_ASSIGN(const Lease scope, scope_.TryAcquire(true));
+  MR_ASSIGN(const Lease scope, scope_.TryAcquireBriefly());
   return scope->Names();
 }
 
